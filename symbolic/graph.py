@@ -1,0 +1,126 @@
+"""Expressions as the shared graphs they are: one node for each distinct subexpression.
+
+SymPy compares structurally and without memory, so walking an expression as a tree, or keying a dictionary
+by expressions, costs time exponential in the depth of a shared graph. Here nodes are interned on their
+class and the numbers of their children, and every walk is a loop: depth has no limit.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import sympy
+from sympy.core.function import AppliedUndef
+
+
+class Node(NamedTuple):
+    """One distinct subexpression and the numbers of its children in `Graph.nodes`."""
+
+    expression: sympy.Basic
+    children: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Distinct subexpressions, children before parents, and where the given expressions are among them."""
+
+    nodes: tuple[Node, ...]
+    roots: tuple[int, ...]
+
+
+def is_leaf(expression: sympy.Basic) -> bool:
+    """Tell whether an expression is a symbol, a number, a function of time or a derivative of one."""
+    return not expression.args or isinstance(expression, AppliedUndef | sympy.Derivative)
+
+
+def intern(expressions: Iterable[sympy.Basic]) -> Graph:
+    """Return the graph of distinct subexpressions, in time linear in their number.
+
+    Parameters
+    ----------
+    expressions : iterable of sympy.Basic
+        The expressions; subexpressions that they share become one node.
+    """
+    nodes: list[Node] = []
+    by_identity: dict[int, int] = {}
+    by_structure: dict[object, int] = {}
+    keep_alive: list[sympy.Basic] = []
+    roots = []
+    for root in expressions:
+        keep_alive.append(root)
+        stack = [root]
+        while stack:
+            expression = stack[-1]
+            if id(expression) in by_identity:
+                stack.pop()
+                continue
+            if is_leaf(expression):
+                key: object = (type(expression), expression)
+                children: tuple[int, ...] = ()
+            else:
+                pending = [arg for arg in expression.args if id(arg) not in by_identity]
+                if pending:
+                    stack.extend(reversed(pending))
+                    continue
+                children = tuple(by_identity[id(arg)] for arg in expression.args)
+                key = (type(expression), children)
+            stack.pop()
+            number = by_structure.get(key)
+            if number is None:
+                number = len(nodes)
+                by_structure[key] = number
+                nodes.append(Node(expression, children))
+            by_identity[id(expression)] = number
+        roots.append(by_identity[id(root)])
+    return Graph(tuple(nodes), tuple(roots))
+
+
+def leaves(expressions: Iterable[sympy.Basic]) -> list[sympy.Basic]:
+    """Return the distinct leaves that are not numbers, in order of first appearance."""
+    graph = intern(expressions)
+    return [
+        node.expression
+        for node in graph.nodes
+        if not node.children and not isinstance(node.expression, sympy.Number | sympy.NumberSymbol)
+    ]
+
+
+def rebuild(expression: sympy.Basic, arguments: Sequence[sympy.Basic]) -> sympy.Basic:
+    """Return an expression of the same class on other arguments, without simplifying it.
+
+    Evaluation is switched off where SymPy allows it: it recurses, and may reorder numbers.
+    """
+    if isinstance(expression, sympy.Function | sympy.Add | sympy.Mul | sympy.Pow) and not isinstance(
+        expression, sympy.Piecewise
+    ):
+        return expression.func(*arguments, evaluate=False)
+    return expression.func(*arguments)
+
+
+def substitute(
+    expressions: Sequence[sympy.Basic], replacements: Mapping[sympy.Basic, sympy.Basic]
+) -> tuple[sympy.Basic, ...]:
+    """Replace leaves at once, keeping the sharing of subexpressions.
+
+    Parameters
+    ----------
+    expressions : sequence of sympy.Basic
+        What to replace in.
+    replacements : mapping
+        Leaf (symbol, function of time or its derivative) to what takes its place; not applied again to
+        what was put in.
+    """
+    graph = intern(expressions)
+    built: list[sympy.Basic] = []
+    for node in graph.nodes:
+        if not node.children:
+            built.append(replacements.get(node.expression, node.expression))
+            continue
+        arguments = [built[child] for child in node.children]
+        if all(
+            new is graph.nodes[child].expression for new, child in zip(arguments, node.children, strict=True)
+        ):
+            built.append(node.expression)
+        else:
+            built.append(rebuild(node.expression, arguments))
+    return tuple(built[root] for root in graph.roots)
