@@ -1,1 +1,1 @@
-"""Part of mechsmith."""
+"""The same model as executable text: CasADi functions, generated Python and C."""

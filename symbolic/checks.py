@@ -4,11 +4,10 @@ import warnings
 from collections.abc import Mapping
 
 import sympy
-from sympy.core.function import AppliedUndef
-
 from mechsmith.symbolic import graph
 from mechsmith.symbolic.model import ROLES, Equation, Model
 from mechsmith.symbolic.quantity import ModelError, leaf_name
+from sympy.core.function import AppliedUndef
 
 
 class ModelWarning(UserWarning):

@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sympy
-from sympy.core.function import AppliedUndef
-
 from mechsmith.symbolic import graph
 from mechsmith.symbolic.quantity import ModelError, Quantity, identifier, leaf_name
+from sympy.core.function import AppliedUndef
 
 if TYPE_CHECKING:
     from mechsmith.symbolic.verify import Identity
