@@ -123,6 +123,8 @@ class FunctionSet:
         ``derivatives``: Jacobians can be added; ``batch``: many points are evaluated in compiled code.
     sample_time : str, optional
         Name of the parameter that is the sample time of the discrete states.
+    integrals : tuple of (input, Variable)
+        Inputs whose integral over time may be sampled too, and that integral.
     description : str
         One sentence.
     references : tuple of str
@@ -139,6 +141,7 @@ class FunctionSet:
     functions: Mapping[str, Evaluator]
     capabilities: frozenset[Capability]
     sample_time: str | None = None
+    integrals: tuple[tuple[str, Variable], ...] = ()
     description: str = ""
     references: tuple[str, ...] = ()
 
@@ -345,6 +348,48 @@ class FunctionSet:
             {name: function for name, function in added.items() if name not in self.functions}
         )
 
+    def bake(self, values: Mapping[str, float]) -> "FunctionSet":
+        """Return the functions with some parameters put in as numbers, which are then no arguments any more.
+
+        Parameters
+        ----------
+        values : mapping of parameter name to number
+            Scalar parameters, in their units.
+
+        Raises
+        ------
+        FunctionSetError
+            If a name is no scalar parameter, or a value is outside its bounds.
+        """
+        self.require("embeddable", "baking parameters in")
+        scalars = {variable.name: variable for variable in self.parameters if not variable.shape}
+        for name, value in values.items():
+            if name not in scalars:
+                raise FunctionSetError(
+                    f"functions {self.name!r}: can't bake {name!r}, which is no scalar parameter ({', '.join(scalars)})."
+                )
+            if not scalars[name].lower <= value <= scalars[name].upper:
+                raise FunctionSetError(
+                    f"functions {self.name!r}: {name} = {value} is outside [{scalars[name].lower}, {scalars[name].upper}]."
+                )
+        if self.sample_time in values:
+            raise FunctionSetError(
+                f"functions {self.name!r}: {self.sample_time!r} is the sample time and stays open."
+            )
+        kept = tuple(variable for variable in self.parameters if variable.name not in values)
+        reduced = dataclasses.replace(self, parameters=kept)
+        symbols = reduced.arguments()
+        places = {label: symbols[4][i] for i, label in enumerate(reduced.labels("p"))}
+        full = casadi.vertcat(
+            *(places[label] if label in places else values[label] for label in self.labels("p"))
+        )
+        functions = {
+            name: make_function(name, symbols, self.casadi_function(name)(*symbols[:4], full))
+            for name in self.functions
+        }
+        evaluators = {name: CasadiEvaluator(function) for name, function in functions.items()}
+        return dataclasses.replace(reduced, functions=evaluators)
+
     def product(self, of: str, wrt: str, direction: Literal["forward", "adjoint"]) -> casadi.Function:
         """Return the Jacobian times a vector (forward) or its transpose times a vector (adjoint).
 
@@ -376,11 +421,17 @@ def metadata(functions: FunctionSet) -> dict[str, Any]:
     }
     for argument in (*ARGUMENTS, "y"):
         role = ROLE_OF_ARGUMENT.get(argument, "outputs")
-        result[role] = [
-            {**dataclasses.asdict(variable), "unit": list(variable.unit), "shape": list(variable.shape)}
-            for variable in functions.variables(argument)
-        ]
+        result[role] = [_to_dictionary(variable) for variable in functions.variables(argument)]
+    result["integrals"] = {name: _to_dictionary(variable) for name, variable in functions.integrals}
     return result
+
+
+def _to_dictionary(variable: Variable) -> dict[str, Any]:
+    return {**dataclasses.asdict(variable), "unit": list(variable.unit), "shape": list(variable.shape)}
+
+
+def _from_dictionary(entry: Mapping[str, Any]) -> Variable:
+    return Variable(**{**entry, "unit": tuple(entry["unit"]), "shape": tuple(entry["shape"])})
 
 
 def from_metadata(
@@ -405,6 +456,7 @@ def from_metadata(
         functions=dict(evaluators),
         capabilities=capabilities,
         sample_time=data["sample_time"],
+        integrals=tuple((name, _from_dictionary(entry)) for name, entry in data["integrals"].items()),
         description=data["description"],
         references=tuple(data["references"]),
     )

@@ -18,7 +18,8 @@ from mechsmith.codegen import powers
 from mechsmith.codegen.functions import CasadiEvaluator, FunctionSet, Variable, make_function
 from mechsmith.symbolic.graph import Graph, intern
 from mechsmith.symbolic.model import Equation, Model
-from mechsmith.symbolic.quantity import ModelError, Quantity
+from mechsmith.symbolic.names import ModelError
+from mechsmith.symbolic.quantity import Quantity
 from sympy.core.function import AppliedUndef
 from sympy.functions.elementary.piecewise import ExprCondPair
 
@@ -127,6 +128,7 @@ def lower(model: Model) -> FunctionSet:
         functions=functions,
         capabilities=frozenset({"embeddable", "derivatives"}),
         sample_time=model.sample_time,
+        integrals=tuple((name, _variables((quantity,))[0]) for name, quantity in model.integrals.items()),
         description=model.description,
         references=model.references,
     )

@@ -98,8 +98,8 @@ def relative_error(predicted: ArrayLike, measured: ArrayLike) -> float:
 def autocorrelation(values: ArrayLike, lags: int) -> Array:
     """Return the sample autocorrelation r_0 = 1, r_1, ..., r_lags of a series, shape (lags + 1,).
 
-    r_k = sum_t (x_t - m)(x_{t+k} - m) / sum_t (x_t - m)^2 with the mean m; Box, Jenkins, Reinsel, *Time Series Analysis*,
-    eq. (2.1.11).
+    r_k = sum_t (x_t - m)(x_{t+k} - m) / sum_t (x_t - m)^2 with the mean m; Box, Jenkins, Reinsel, *Time
+    Series Analysis*, section 2.1.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def ljung_box(residual: ArrayLike, lags: int, *, fitted: int = 0) -> LjungBox:
     lags
         How many autocorrelations are summed, 1 to n - 1; about min(10, n / 5) is usual.
     fitted
-        Number of autoregressive and moving-average parameters fitted to this series, which are subtracted from the degrees
-        of freedom. Parameters of a mechanical model are none of these.
+        Number of autoregressive and moving-average parameters fitted to this series, which are subtracted
+        from the degrees of freedom. Parameters of a mechanical model are none of these.
 
     Raises
     ------

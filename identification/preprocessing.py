@@ -23,14 +23,15 @@ def _forward_backward(
 ) -> Array:
     """Return `values`, shape (n, ...), filtered both ways along the first axis.
 
-    The extension at either end has 3 order samples: three times the number of coefficients less one, the default of
-    MATLAB's and scipy's filtfilt. Second-order sections are used because the coefficients of one polynomial lose
-    digits where the cut-off is low.
+    The extension at either end has 3 order samples: three times the number of coefficients less one, as
+    MATLAB's filtfilt does (scipy's takes 3 more). Second-order sections are used because the coefficients of
+    one polynomial lose digits where the cut-off is low.
     """
     padding = 3 * order
     if values.shape[0] <= padding:
         raise RecordError(
-            f"{what}: {values.shape[0]} samples; forward-backward filtering of order {order} needs more than {padding}. "
+            f"{what}: {values.shape[0]} samples; forward-backward filtering of order {order} needs more than "
+            f"{padding}. "
             "Use more samples or a lower order."
         )
     filtered = signal.sosfiltfilt(sections, values, axis=0, padtype=edge_padding, padlen=padding)
@@ -56,14 +57,17 @@ def butterworth_zero_phase(
     order
         Order of the filter for one pass, at least 1; the two passes together have twice the order.
     cutoff_hz
-        Cut-off frequency of one pass, Hz, below half the sampling frequency. Both passes together attenuate by 6 dB there.
+        Cut-off frequency of one pass, Hz, below half the sampling frequency. Both passes together attenuate
+        by 6 dB there.
     edge_padding
-        How the signal is extended at its ends, by 3 `order` samples: point reflection, reflection, or its end value.
+        How the signal is extended at its ends, by 3 `order` samples: point reflection, reflection, or its end
+        value.
 
     Raises
     ------
     RecordError
-        When sampling is uneven, a value is not finite, there are too few samples, or an option is out of range.
+        When sampling is uneven, a value is not finite, there are too few samples, or an option is out of
+        range.
     """
     require_even_sampling(record, columns, "butterworth_zero_phase")
     nyquist = 0.5 / record.sample_period
@@ -71,7 +75,8 @@ def butterworth_zero_phase(
         raise RecordError(f"butterworth_zero_phase: order is {order}, allowed is 1 or more.")
     if not 0.0 < cutoff_hz < nyquist:
         raise RecordError(
-            f"butterworth_zero_phase: cutoff_hz is {cutoff_hz:g}; allowed is above 0 and below {nyquist:.6g} Hz, half the "
+            f"butterworth_zero_phase: cutoff_hz is {cutoff_hz:g}; allowed is above 0 and below {nyquist:.6g} "
+            "Hz, half the "
             f"sampling frequency of record {record.source!r}."
         )
     sections = signal.butter(order, cutoff_hz / nyquist, output="sos")
@@ -106,7 +111,8 @@ def differentiate(record: Record, column: str, name: str, unit: str | None = Non
     Raises
     ------
     RecordError
-        When sampling is uneven, a value is not finite, `name` exists, or `unit` is not that of the derivative.
+        When sampling is uneven, a value is not finite, `name` exists, or `unit` is not that of the
+        derivative.
     """
     require_even_sampling(record, (column,), "differentiate")
     derived = derivative_unit(record.units[column])
@@ -117,8 +123,9 @@ def differentiate(record: Record, column: str, name: str, unit: str | None = Non
         raise RecordError(
             f"differentiate: the derivative of {column!r} is in {derived!r}, asked for is {target!r}: {error}"
         ) from error
-    values = change.factor * np.gradient(record[column], record.sample_period)
-    line = f"{name}: central differences of {column}, one-sided at the ends, sample period {record.sample_period:.9g} s"
+    period = record.sample_period
+    values = change.factor * np.gradient(record[column], period)
+    line = f"{name}: central differences of {column}, one-sided at the ends, sample period {period:.9g} s"
     return record.with_column(name, values, target, provenance=line)
 
 
@@ -126,7 +133,8 @@ def drop(record: Record, *, first: int = 0, last: int = 0) -> Record:
     """Return the record without its `first` first and `last` last samples; times are kept as they are."""
     if first < 0 or last < 0 or first + last >= len(record):
         raise RecordError(
-            f"drop: first={first}, last={last} of {len(record)} samples; both must be 0 or more and leave one sample."
+            f"drop: first={first}, last={last} of {len(record)} samples; both must be 0 or more and leave "
+            "one sample."
         )
     line = f"dropped the first {first} and the last {last} of {len(record)} samples"
     return record.take(np.arange(first, len(record) - last), provenance=line)
@@ -136,9 +144,9 @@ def drop(record: Record, *, first: int = 0, last: int = 0) -> Record:
 class Decimation:
     """Low-pass filter and every `factor`-th sample, aligned on the last one, for arrays.
 
-    A Chebyshev filter of type I with its edge at 0.8 / `factor` of the Nyquist frequency runs forward and backward with
-    an odd extension of 3 `order` samples. It is linear, so applied to regressor columns and measurement alike (or to
-    residuals) it leaves a linear problem's parameters unbiased.
+    A Chebyshev filter of type I with its edge at 0.8 / `factor` of the Nyquist frequency runs forward and
+    backward with an odd extension of 3 `order` samples. It is linear, so applied to regressor columns and
+    measurement alike (or to residuals) it leaves a linear problem's parameters unbiased.
 
     Parameters
     ----------
@@ -150,8 +158,8 @@ class Decimation:
         Ripple in the pass band, dB, one pass.
     unit_gain
         Whether constants pass unchanged. As published (False), a filter of even order passes constants with
-        10^(-2 ripple_db / 20), 0.9886 for 0.05 dB: without effect on the solution of a linear problem, but residuals
-        come out smaller by that factor.
+        10^(-2 ripple_db / 20), 0.9886 for 0.05 dB: without effect on the solution of a linear problem, but
+        residuals come out smaller by that factor.
 
     Raises
     ------
@@ -173,7 +181,8 @@ class Decimation:
             raise RecordError(f"Decimation: ripple_db is {self.ripple_db}, allowed is above 0.")
 
     def rows(self, n: int) -> NDArray[np.intp]:
-        """Return the indices of the samples that are kept of `n`, shape (m,), m = ceil(n / factor); the last is n - 1."""
+        """Return the indices of the samples that are kept of `n`, shape (m,), m = ceil(n / factor); the "
+        "last is n - 1."""
         return np.arange((n - 1) % self.factor, n, self.factor, dtype=np.intp)
 
     def apply(self, values: Array) -> Array:
@@ -182,7 +191,8 @@ class Decimation:
         Raises
         ------
         RecordError
-            When n is not above 3 `order`. Values that are not finite are passed on, and spread over their column.
+            When n is not above 3 `order`. Values that are not finite are passed on, and spread over their
+            column.
         """
         array = np.asarray(values, dtype=np.float64)
         sections = signal.cheby1(self.order, self.ripple_db, 0.8 / self.factor, output="sos")
@@ -211,17 +221,19 @@ def decimate(
     factor
         2 or more.
     columns
-        The columns that are filtered, by default all; from the others samples are taken as they are (flags, counters).
+        The columns that are filtered, by default all; from the others samples are taken as they are (flags,
+        counters).
     order, ripple_db
         As in `Decimation`.
     unit_gain
-        As in `Decimation`, but True by default: a column remains a measurement in its unit, where the published filter
-        would make a constant 1.1 % smaller.
+        As in `Decimation`, but True by default: a column remains a measurement in its unit, where the
+        published filter would make a constant 1.1 % smaller.
 
     Raises
     ------
     RecordError
-        When sampling is uneven, a value is not finite, there are too few samples, or an option is out of range.
+        When sampling is uneven, a value is not finite, there are too few samples, or an option is out of
+        range.
     """
     chosen = tuple(record.columns) if columns is None else tuple(columns)
     require_even_sampling(record, chosen, "decimate")
@@ -233,8 +245,10 @@ def decimate(
     }
     gain = "unit gain" if unit_gain else "gain as published"
     line = (
-        f"decimated by {factor}, {len(record)} to {len(rows)} samples, the last one kept; {', '.join(chosen)} filtered by "
-        f"Chebyshev I of order {order}, {ripple_db:g} dB, edge {0.8 / factor:.6g} of Nyquist, forward and backward, {gain}"
+        f"decimated by {factor}, {len(record)} to {len(rows)} samples, the last one kept; "
+        f"{', '.join(chosen)} filtered by "
+        f"Chebyshev I of order {order}, {ripple_db:g} dB, edge {0.8 / factor:.6g} of Nyquist, forward and "
+        f"backward, {gain}"
     )
     return Record(record.time[rows], values, record.units, record.source, (*record.provenance, line))
 
@@ -248,7 +262,8 @@ def resample(
 ) -> Record:
     """Return the record interpolated to evenly spaced times, from its first time on.
 
-    There is no anti-alias filter: with a `period` above the record's own, filter or `decimate` afterwards instead.
+    There is no anti-alias filter: with a `period` above the record's own, filter or `decimate` afterwards
+    instead.
 
     Parameters
     ----------
@@ -259,8 +274,8 @@ def resample(
     method
         Straight lines, or a cubic spline (not-a-knot, four samples or more).
     longest_gap
-        The longest interval that may be bridged, s; a longer one is an error. By default none is refused, and the
-        provenance tells the longest.
+        The longest interval that may be bridged, s; a longer one is an error. By default none is refused, and
+        the provenance tells the longest.
 
     Raises
     ------
@@ -270,19 +285,22 @@ def resample(
     steps = np.diff(record.time)
     if not period > 0.0 or len(record) < (4 if method == "cubic" else 2):
         raise RecordError(
-            f"resample: period {period:g} s, {len(record)} samples, method {method!r}; the period must be above 0 and "
+            f"resample: period {period:g} s, {len(record)} samples, method {method!r}; the period must be "
+            "above 0 and "
             "the samples two or more, four or more for 'cubic'."
         )
     finite = all(bool(np.all(np.isfinite(values))) for values in (record.time, *record.columns.values()))
     if not finite or not np.all(steps > 0.0):
         raise RecordError(
-            f"resample: record {record.source!r} has values that are not finite, or times that do not increase. "
+            f"resample: record {record.source!r} has values that are not finite, or times that do not "
+            "increase. "
             "check_record names them; remove them first."
         )
     widest = int(np.argmax(steps))
     if longest_gap is not None and steps[widest] > longest_gap:
         raise RecordError(
-            f"resample: the interval after {record.time[widest]:.9g} s (sample {widest} from 0) is {steps[widest]:.6g} s, "
+            f"resample: the interval after {record.time[widest]:.9g} s (sample {widest} from 0) is "
+            f"{steps[widest]:.6g} s, "
             f"allowed is {longest_gap:g} s. Slice the record there, or allow more."
         )
     # the last grid point may miss the last time by rounding only

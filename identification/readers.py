@@ -14,10 +14,9 @@ from mechsmith.identification.record_checks import (
     JITTER_TOLERANCE,
     Place,
     RecordError,
-    RecordIssue,
     RecordWarning,
-    errors_only,
     find_issues,
+    raise_errors,
 )
 from mechsmith.identification.units import UnitError, conversion
 from numpy.typing import NDArray
@@ -35,21 +34,23 @@ class ColumnSpec:
     Parameters
     ----------
     source
-        Its name in the file. In `.mat` and `.npz` files ``"q[2]"`` is the third column of a matrix q (n, k) and
-        ``"log.q"`` a field of a structure; in a CSV file without header columns are called "1", "2" and so on.
+        Its name in the file. In `.mat` and `.npz` files ``"q[2]"`` is the third column of a matrix q (n, k)
+        and ``"log.q"`` a field of a structure; in a CSV file without header columns are called "1", "2" and
+        so on.
     unit
         The unit of the raw values: ``"deg"``, ``"rpm"``, ``"mA"``, ``"count"``.
     model_unit
         The coherent SI unit that the model declares: ``"rad"``, ``"rad/s"``, ``"N*m"``.
     gain
-        Factor on the raw values, in `gain_unit`: a torque constant in N*m/A, a drive gain in N/V, 2 pi/4096 in rad/count.
+        Factor on the raw values, in `gain_unit`: a torque constant in N*m/A, a drive gain in N/V, 2 pi/4096
+        in rad/count.
     gain_unit
         The unit of `gain`, ``""`` for a plain number.
     offset
         Added after the gain, in `unit` times `gain_unit`.
     largest
-        The largest magnitude that is possible, in `model_unit`; a value beyond is an error. It catches what no unit can:
-        degrees declared as rad, mA declared as A. Without it, see `record_checks.PLAUSIBLE`.
+        The largest magnitude that is possible, in `model_unit`; a value beyond is an error. It catches what
+        no unit can: degrees declared as rad, mA declared as A. Without it, see `record_checks.PLAUSIBLE`.
     """
 
     source: str
@@ -72,7 +73,7 @@ class ColumnSpec:
             change = conversion(self.unit, self.gain_unit, self.model_unit)
         except UnitError as error:
             raise RecordError(f"column {name!r} (in the file {self.source!r}): {error}") from error
-        values = change.factor * (self.gain * raw + self.offset) + change.shift
+        values = np.asarray(change.factor * (self.gain * raw + self.offset) + change.shift, dtype=np.float64)
         gain = (
             ""
             if self.gain == 1.0 and not self.gain_unit
@@ -129,8 +130,8 @@ def read_record(
     Parameters
     ----------
     path
-        A `.csv` (or `.csv.gz`), `.parquet` (needs ``pip install mechsmith[parquet]``), `.mat` (before version 7.3) or
-        `.npz` file.
+        A `.csv` (or `.csv.gz`), `.parquet` (needs ``pip install mechsmith[parquet]``), `.mat` (before version
+        7.3) or `.npz` file.
     time
         The time column, with `model_unit` "s"; None when samples are `sample_period` apart.
     columns
@@ -150,8 +151,9 @@ def read_record(
     Raises
     ------
     RecordError
-        When the file or a column is missing or is not numeric, units do not fit, columns differ in length, a value is not
-        finite, or times repeat or decrease. Rows are named by the line of the file for CSV, else by the sample, from 0.
+        When the file or a column is missing or is not numeric, units do not fit, columns differ in length, a
+        value is not finite, or times repeat or decrease. Rows are named by the line of the file for CSV, else
+        by the sample, from 0.
 
     Warns
     -----
@@ -165,6 +167,10 @@ def read_record(
         raise RecordError(
             f"read_record: {path.name}: sample_period is {sample_period}, allowed is above 0 s."
         )
+    if time is not None and time.model_unit != "s":
+        raise RecordError(
+            f"read_record: {path.name}: model_unit of time is {time.model_unit!r}, allowed is 's'."
+        )
     specs = dict(columns) if time is None else {"time": time, **columns}
     if not columns or (time is not None and "time" in columns):
         raise RecordError(
@@ -177,12 +183,8 @@ def read_record(
     for name, spec in specs.items():
         values[name], line = spec.apply(raw.columns[spec.source], name)
         lines.append(line)
-    if time is not None and time.model_unit != "s":
-        raise RecordError(
-            f"read_record: {path.name}: model_unit of time is {time.model_unit!r}, allowed is 's'."
-        )
     if sample_period is not None:
-        values["time"] = sample_period * np.arange(len(next(iter(values.values()))))
+        values["time"] = sample_period * np.arange(len(next(iter(values.values()))), dtype=np.float64)
         lines.append(f"time: from a sample period of {sample_period!r} s")
     times = values.pop("time")
     units = {name: columns[name].model_unit for name in values}
@@ -194,7 +196,7 @@ def read_record(
         jitter_tolerance=jitter_tolerance,
         place=Place(raw.lines, {name: spec.source for name, spec in specs.items()}),
     )
-    for issue in errors_only(issues, path.name):
+    for issue in raise_errors(issues, path.name):
         warnings.warn(f"{path.name}: {issue.message}", RecordWarning, stacklevel=2)
     return Record(times, values, units, path.as_posix(), tuple(lines))
 
@@ -204,8 +206,10 @@ def _require_equal_lengths(path: Path, specs: Mapping[str, ColumnSpec], raw: _Ra
     lengths = {spec.source: len(raw.columns[spec.source]) for spec in specs.values()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{source!r} {length}" for source, length in lengths.items())
-        issue = RecordIssue("length", next(iter(specs)), None, f"columns differ in length: {listed} samples")
-        errors_only((issue,), path.name)
+        raise RecordError(
+            f"read_record: {path.name}: columns differ in length, samples: {listed}. All must have the same "
+            "length."
+        )
 
 
 def _load(path: Path, sources: Sequence[str], csv_format: CsvFormat) -> _Raw:
@@ -296,7 +300,8 @@ def _load_parquet(path: Path, sources: Sequence[str]) -> _Raw:
         from pyarrow import parquet
     except ImportError as error:
         raise RecordError(
-            f"read_record: {path.name}: Parquet needs pyarrow. Install it with: pip install mechsmith[parquet]"
+            f"read_record: {path.name}: Parquet needs pyarrow. Install it with: pip install "
+            "mechsmith[parquet]"
         ) from error
     try:
         file = parquet.ParquetFile(path)
@@ -347,7 +352,8 @@ def _from_variables(path: Path, variables: Mapping[str, Any], source: str) -> Ar
         number = index.removesuffix("]")
         if array.ndim != 2 or not number.isdecimal() or int(number) >= array.shape[1]:
             raise RecordError(
-                f"read_record: {path.name}: {source!r} does not name a column; {name!r} has the shape {array.shape}, "
+                f"read_record: {path.name}: {source!r} does not name a column; {name!r} has the shape "
+                f"{array.shape}, "
                 "and columns count from 0."
             )
         return array[:, int(number)]

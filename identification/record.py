@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from mechsmith.identification.record_checks import RecordError, errors_only, find_issues
+from mechsmith.identification.record_checks import RecordError, find_issues, raise_errors
 from mechsmith.identification.units import UnitError, conversion, is_si, si_unit
 from numpy.typing import ArrayLike, NDArray
 
@@ -104,8 +104,8 @@ class Record:
         source, provenance
             As in the class.
         check
-            Whether NaN, infinity, repeated or decreasing times, and fewer than two samples are refused. Uneven
-            sampling is not: the functions that need even sampling refuse it themselves.
+            Whether NaN, infinity, repeated or decreasing times, and fewer than two samples are refused.
+            Uneven sampling is not: the functions that need even sampling refuse it themselves.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Record:
             lines += [line] if line else []
         record = cls(np.asarray(time), arrays, units, source, tuple(lines))
         if check:
-            errors_only(find_issues(record.time, record.columns, record.units), f"record {source!r}")
+            raise_errors(find_issues(record.time, record.columns, record.units), f"record {source!r}")
         return record
 
     def __len__(self) -> int:
@@ -169,7 +169,8 @@ class Record:
         """
         if name in self.columns and not overwrite:
             raise RecordError(
-                f"record {self.source!r}: there is a column {name!r} already. Choose another name or pass overwrite=True."
+                f"record {self.source!r}: there is a column {name!r} already. Choose another name or pass "
+                "overwrite=True."
             )
         array, si, line = _to_si(name, values, unit)
         return Record(
@@ -239,7 +240,8 @@ def _require_si(name: str, unit: str) -> None:
         raise RecordError(f"record: column {name!r}: {error}") from error
     if not coherent:
         raise RecordError(
-            f"record: column {name!r} has the unit {unit!r}, which is not coherent SI; allowed is {si_unit(unit)!r}. "
+            f"record: column {name!r} has the unit {unit!r}, which is not coherent SI; allowed is "
+            f"{si_unit(unit)!r}. "
             "Record.from_arrays and read_record convert."
         )
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ Kind = Literal[
     "repeated_time",
     "non_monotone_time",
     "too_few_samples",
-    "length",
     "too_large",
     "jitter",
     "gap",
@@ -26,18 +26,20 @@ Kind = Literal[
 WARNINGS: tuple[Kind, ...] = ("jitter", "gap", "implausible")
 
 JITTER_TOLERANCE = 0.01
-"""Intervals further from the median than this part of it are jitter. A time column written with a resolution of
-1 % of the period stays below it, and so does the error that the differences of two samples get from it."""
+"""Intervals further from the median than this part of it are jitter: it makes a difference of two samples
+wrong by as much. Time stamps rounded to 1 % of the period stay within it."""
 
 GAP_PERIODS = 1.5
 """An interval longer than this many median periods is a gap: at least one sample is missing."""
 
-PLAUSIBLE: Mapping[str, tuple[float, str]] = {
-    "rad": (40.0 * math.pi, "20 turns; degrees declared as rad? Then the unit is 'deg'"),
-    "A": (500.0, "more than a servo drive gives; mA declared as A? Then the unit is 'mA'"),
-}
-"""Largest magnitude by unit that passes without a warning, and the suspicion. It cannot catch everything (90 deg
-declared as rad pass): who knows a joint limit or a rated current states it as `ColumnSpec.largest`."""
+PLAUSIBLE: Mapping[str, tuple[float, str]] = MappingProxyType(
+    {
+        "rad": (40.0 * math.pi, "20 turns; degrees declared as rad? Then the unit is 'deg'"),
+        "A": (500.0, "more than a servo drive gives; mA declared as A? Then the unit is 'mA'"),
+    }
+)
+"""Largest magnitude by unit that passes without a warning, and the suspicion. It cannot catch everything (90
+deg declared as rad pass): who knows a joint limit or a rated current states it as `ColumnSpec.largest`."""
 
 
 class RecordError(ValueError):
@@ -59,8 +61,8 @@ class RecordIssue:
     column
         The column, or ``"time"``.
     row
-        The first row concerned: the line of the file, from 1, for data read from CSV; otherwise the index of the
-        sample, from 0. None when the record as a whole is concerned.
+        The first row concerned: the line of the file, from 1, for data read from CSV; otherwise the index of
+        the sample, from 0. None when the record as a whole is concerned.
     message
         One sentence that says so, with the numbers.
     """
@@ -122,12 +124,14 @@ def _order_issues(time: Array, place: Place) -> list[RecordIssue]:
     label = place.name("time")
     for first, last in _runs(steps == 0.0):
         text = (
-            f"{label}, {place.where(first + 1)}: the time {time[first]:.9g} s is given {last - first + 2} times. "
+            f"{label}, {place.where(first + 1)}: the time {time[first]:.9g} s is given {last - first + 2} "
+            "times. "
             "Drop the repeated rows, or give sample_period in place of the time column"
         )
         issues.append(RecordIssue("repeated_time", "time", place.row(first + 1), text))
     for index in np.flatnonzero(steps < 0.0).tolist():
-        text = f"{label}, {place.where(index + 1)}: the time goes back from {time[index]:.9g} s to {time[index + 1]:.9g} s"
+        before, after = time[index], time[index + 1]
+        text = f"{label}, {place.where(index + 1)}: the time goes back from {before:.9g} s to {after:.9g} s"
         issues.append(RecordIssue("non_monotone_time", "time", place.row(index + 1), text))
     return issues
 
@@ -142,7 +146,8 @@ def _spacing_issues(time: Array, tolerance: float, place: Place) -> list[RecordI
     issues = []
     for index in np.flatnonzero(steps > GAP_PERIODS * period).tolist():
         text = (
-            f"{place.name('time')}, {place.where(index + 1)}: a gap of {steps[index]:.6g} s after {time[index]:.9g} s, "
+            f"{place.name('time')}, {place.where(index + 1)}: a gap of {steps[index]:.6g} s after "
+            f"{time[index]:.9g} s, "
             f"{steps[index] / period:.3g} median periods of {period:.6g} s"
         )
         issues.append(RecordIssue("gap", "time", place.row(index + 1), text))
@@ -151,7 +156,8 @@ def _spacing_issues(time: Array, tolerance: float, place: Place) -> list[RecordI
     worst = int(np.argmax(deviation))
     if deviation[worst] > tolerance:
         text = (
-            f"{place.name('time')}, {place.where(worst + 1)}: uneven sampling, the largest deviation is an interval of "
+            f"{place.name('time')}, {place.where(worst + 1)}: uneven sampling, the largest deviation is an "
+            "interval of "
             f"{steps[worst]:.6g} s, {100 * deviation[worst]:.3g} % off the median period of {period:.6g} s "
             f"(tolerance {100 * tolerance:g} %, {int(np.sum(deviation > tolerance))} intervals beyond it)"
         )
@@ -162,7 +168,8 @@ def _spacing_issues(time: Array, tolerance: float, place: Place) -> list[RecordI
 def _size_issues(
     name: str, values: Array, unit: str, largest: float | None, place: Place
 ) -> list[RecordIssue]:
-    """Return an issue when a magnitude is beyond what was stated, or beyond what is plausible for its unit."""
+    """Return an issue when a magnitude is beyond what was stated, or beyond what is plausible for its "
+    "unit."""
     magnitude = np.where(np.isfinite(values), np.abs(values), 0.0)
     if len(magnitude) == 0 or (largest is None and unit not in PLAUSIBLE):
         return []
@@ -174,7 +181,8 @@ def _size_issues(
     kind: Kind = "implausible" if largest is None else "too_large"
     advice = ". If the values are right, state their largest magnitude" if largest is None else ""
     text = (
-        f"{place.name(name)}, {place.where(first)}: {values[first]:.6g} {unit} exceeds {limit:.6g} {unit} ({why}); "
+        f"{place.name(name)}, {place.where(first)}: {values[first]:.6g} {unit} exceeds {limit:.6g} {unit} "
+        f"({why}); "
         f"{len(above)} samples do, up to {magnitude.max():.6g} {unit}{advice}"
     )
     return [RecordIssue(kind, name, place.row(first), text)]
@@ -224,8 +232,8 @@ def check_record(
     record
         The record.
     largest
-        By column the largest magnitude that is possible, in SI: a joint limit, the current of the drive. A column that
-        exceeds it is an error. Without it, `PLAUSIBLE` gives a warning for rad and A.
+        By column the largest magnitude that is possible, in SI: a joint limit, the current of the drive. A
+        column that exceeds it is an error. Without it, `PLAUSIBLE` gives a warning for rad and A.
     jitter_tolerance
         The part of the median period by which an interval may differ from it.
 
@@ -233,8 +241,8 @@ def check_record(
     -------
     tuple of RecordIssue
         Errors: values that are not finite, repeated and decreasing times, too few samples, magnitudes beyond
-        `largest`. Warnings: jitter (the largest, and where), gaps (over 1.5 median periods), implausible magnitudes.
-        `row` is the index of the sample, from 0.
+        `largest`. Warnings: jitter (the largest, and where), gaps (over 1.5 median periods), implausible
+        magnitudes. `row` is the index of the sample, from 0.
     """
     for name in largest or {}:
         record[name]  # raises for an unknown name
@@ -249,7 +257,7 @@ def _first_few(issues: Sequence[RecordIssue], shown: int = 5) -> str:
     return text if len(issues) <= shown else f"{text}\n  and {len(issues) - shown} more"
 
 
-def errors_only(issues: Iterable[RecordIssue], what: str) -> tuple[RecordIssue, ...]:
+def raise_errors(issues: Iterable[RecordIssue], what: str) -> tuple[RecordIssue, ...]:
     """Return the warnings among `issues`; raise `RecordError` with the first few errors if there are any."""
     issues = tuple(issues)
     errors = [issue for issue in issues if issue.severity == "error"]
@@ -269,5 +277,6 @@ def require_even_sampling(record: "Record", columns: Sequence[str], purpose: str
     if issues:
         advice = "Use resample() first where the sampling is uneven."
         raise RecordError(
-            f"{purpose} of record {record.source!r} needs evenly sampled, finite data:\n{_first_few(issues)}\n{advice}"
+            f"{purpose} of record {record.source!r} needs evenly sampled, finite "
+            f"data:\n{_first_few(issues)}\n{advice}"
         )

@@ -21,15 +21,18 @@ class Conversion:
 
 @lru_cache(maxsize=1)
 def _registry() -> Any:
-    """Return the one pint registry of this module, which is never changed."""
-    return pint.UnitRegistry()
+    """Return the one pint registry of this module, which is never changed afterwards."""
+    registry = pint.UnitRegistry()
+    registry.define("@alias revolution = rev")  # as drives' manuals write it
+    return registry
 
 
 def _parse(unit: str) -> Any:
     """Return the pint unit that `unit` names, or raise `UnitError`."""
     try:
         return _registry().parse_units(unit)
-    # pint raises its own errors, ValueError, TypeError, tokenizer errors or AssertionError, depending on the text
+    # pint raises its own errors, ValueError, TypeError, tokenizer errors or AssertionError, depending on the
+    # text
     except Exception as error:
         raise UnitError(
             f"unit {unit!r} is not understood ({error}). Write units as 'N*m', 'rad/s', 'mm', '1/s'."

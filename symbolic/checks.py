@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import sympy
 from mechsmith.symbolic import graph
 from mechsmith.symbolic.model import ROLES, Equation, Model
-from mechsmith.symbolic.quantity import ModelError, leaf_name
+from mechsmith.symbolic.names import ModelError
+from mechsmith.symbolic.quantity import leaf_name
 from sympy.core.function import AppliedUndef
 
 
@@ -22,6 +23,7 @@ def check_model(model: Model) -> None:
     _check_keys(model, "constraints", "unknowns")
     _check_mass(model)
     _check_sample_time(model)
+    _check_integrals(model)
     _check_symbols(model)
     _warn_of_roots(model)
 
@@ -87,6 +89,20 @@ def _check_sample_time(model: Model) -> None:
         raise ModelError(
             f"model {model.name!r}: sample_time {model.sample_time!r} is none of the parameters ({', '.join(parameters)})."
         )
+
+
+def _check_integrals(model: Model) -> None:
+    inputs = [quantity.name for quantity in model.inputs if not quantity.shape]
+    for name, quantity in model.integrals.items():
+        if name not in inputs:
+            raise ModelError(
+                f"model {model.name!r}: integrals[{name}] belongs to no scalar input ({', '.join(inputs) or 'none'}). "
+                "Declare the input or remove the entry."
+            )
+        if quantity.name in model.quantities:
+            raise ModelError(
+                f"model {model.name!r}: integrals[{name}] is called {quantity.name!r}, which is declared already. Rename it."
+            )
 
 
 def _check_symbols(model: Model) -> None:

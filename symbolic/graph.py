@@ -28,9 +28,13 @@ class Graph:
     roots: tuple[int, ...]
 
 
+# Walked as they stand: their arguments are not subexpressions to compute.
+_OPAQUE = (AppliedUndef, sympy.Derivative)
+
+
 def is_leaf(expression: sympy.Basic) -> bool:
     """Tell whether an expression is a symbol, a number, a function of time or a derivative of one."""
-    return not expression.args or isinstance(expression, AppliedUndef | sympy.Derivative)
+    return not expression.args or isinstance(expression, _OPAQUE)
 
 
 def intern(expressions: Iterable[sympy.Basic]) -> Graph:
@@ -54,15 +58,16 @@ def intern(expressions: Iterable[sympy.Basic]) -> Graph:
             if id(expression) in by_identity:
                 stack.pop()
                 continue
-            if is_leaf(expression):
+            arguments = expression.args
+            children: tuple[int, ...] = ()
+            if not arguments or isinstance(expression, _OPAQUE):
                 key: object = (type(expression), expression)
-                children: tuple[int, ...] = ()
             else:
-                pending = [arg for arg in expression.args if id(arg) not in by_identity]
+                pending = [arg for arg in arguments if id(arg) not in by_identity]
                 if pending:
                     stack.extend(reversed(pending))
                     continue
-                children = tuple(by_identity[id(arg)] for arg in expression.args)
+                children = tuple([by_identity[id(arg)] for arg in arguments])
                 key = (type(expression), children)
             stack.pop()
             number = by_structure.get(key)
@@ -123,4 +128,20 @@ def substitute(
             built.append(node.expression)
         else:
             built.append(rebuild(node.expression, arguments))
+        # Asked for later, of the parent, SymPy would find it by recursion; here the children's are known.
+        _ = getattr(built[-1], "is_commutative", None)
     return tuple(built[root] for root in graph.roots)
+
+
+def shown(expression: sympy.Basic) -> str:
+    """Return an expression as text, or what kind of expression it is when it is too long to read.
+
+    SymPy prints by recursion and writes shared subexpressions out, so size is counted before.
+    """
+    sizes: list[int] = []
+    interned = intern([expression])
+    for node in interned.nodes:
+        sizes.append(1 + sum(sizes[child] for child in node.children))
+    if sizes[-1] <= 120:
+        return str(expression)
+    return f"{type(expression).__name__}(...) of {len(sizes)} distinct subexpressions"

@@ -9,14 +9,16 @@ A `Model` is frozen and checked when it is built; `Model.replace` makes a varian
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import sympy
 from mechsmith.symbolic import graph
-from mechsmith.symbolic.quantity import ModelError, Quantity, identifier, leaf_name
+from mechsmith.symbolic.names import ModelError, identifier
+from mechsmith.symbolic.quantity import Quantity, leaf_name
+from mechsmith.symbolic.reality import made_real
 from sympy.core.function import AppliedUndef
 
 if TYPE_CHECKING:
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 Role = Literal["states", "discrete_states", "unknowns", "inputs", "parameters", "definitions", "outputs"]
 Kind = Literal["definition", "derivative", "update", "constraint", "output", "mass", "crossing"]
-Reference = sympy.Basic | str
-Value = sympy.Basic | float | Sequence[object]
+Reference: TypeAlias = sympy.Basic | str
+Value: TypeAlias = sympy.Basic | float | Sequence[object]
 
 ROLES: tuple[Role, ...] = ("states", "discrete_states", "unknowns", "inputs", "parameters")
 
@@ -69,6 +71,9 @@ class Model:
         h.
     crossings : tuple of expressions
         Where one of them passes zero, integrators split the step.
+    integrals : mapping of input to Quantity
+        The integral over time of an input, where a log has it too (position for a velocity): integrators
+        then reconstruct the input between samples by Hermite interpolation.
     identities : tuple of Identity
         What must hold of this model; see `mechsmith.symbolic.verify`.
     description : str
@@ -96,6 +101,7 @@ class Model:
     constraints: Mapping[Reference, Value] = field(default_factory=dict)
     outputs: Mapping[Quantity, Value] = field(default_factory=dict)
     crossings: tuple[sympy.Expr, ...] = ()
+    integrals: Mapping[str, Quantity] = field(default_factory=dict)
     identities: "tuple[Identity, ...]" = ()
     description: str = ""
     references: tuple[str, ...] = ()
@@ -165,6 +171,7 @@ class Model:
             symbol = sympy.Symbol(f"crossing_{i}", real=True)
             raw.append(Equation("crossing", Quantity(symbol, ""), symbol, sympy.sympify(crossing), ""))
         expressions = graph.substitute([equation.expression for equation in raw], self._canonical)
+        expressions = made_real(expressions, self._canonical)
         return tuple(
             equation._replace(expression=expression)
             for equation, expression in zip(raw, expressions, strict=True)
@@ -181,11 +188,17 @@ class Model:
                 return equation.expression
         raise ModelError(f"model {self.name!r} has no equation for {name!r}.")
 
-    def expand(self, expression: sympy.Basic) -> sympy.Expr:
-        """Return an expression with every definition put in: for reading and verifying, never for code."""
-        (result,) = graph.substitute([sympy.sympify(expression)], self._canonical)
-        for equation in reversed(self.of_kind("definition")):
-            (result,) = graph.substitute([result], {equation.symbol: equation.expression})
+    def expand(self, expression: sympy.Basic, *, keep: Collection[str] = ()) -> sympy.Expr:
+        """Return an expression with every definition put in, but for those of the names in `keep`.
+
+        For reading and verifying, never for code.
+        """
+        table: dict[sympy.Basic, sympy.Basic] = {}
+        for equation in self.of_kind("definition"):
+            if equation.symbol.name not in keep:
+                (table[equation.symbol],) = graph.substitute([equation.expression], table)
+        written = {leaf: table.get(symbol, symbol) for leaf, symbol in self._canonical.items()}
+        (result,) = graph.substitute([sympy.sympify(expression)], {**written, **table})
         return result
 
     @cached_property

@@ -1,0 +1,176 @@
+"""Nonlinear least squares with exact Jacobians, and many starts of any method."""
+
+import math
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from mechsmith.identification.constrained import constrained_least_squares, violated
+from mechsmith.identification.method import (
+    Method,
+    MethodError,
+    Progress,
+    Solution,
+    require_rng,
+    residual_scale,
+)
+from mechsmith.identification.problem import Problem, norm
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Trust-region least squares (scipy's `trf`) in the internal space, with exact Jacobians.
+
+    Branch, Coleman, Li, *A subspace, interior, and conjugate gradient method for large-scale bound-constrained
+    minimization problems*, SIAM J. Sci. Comput. 21 (1999), 1-23. Columns are scaled by the Jacobian, residuals by their size
+    at the start. A start on a bound is moved off it first. Where the solution violates constraints between parameters,
+    the problem is solved again with them by sequential quadratic programming.
+
+    Parameters
+    ----------
+    max_evaluations : int
+        Of the residual.
+    tolerance : float
+        Relative change of cost and of parameters, and relative gradient, at which it ends.
+    """
+
+    max_evaluations: int = 200
+    tolerance: float = 1e-12
+
+    def __post_init__(self) -> None:
+        if self.max_evaluations < 1:
+            raise MethodError(f"LeastSquares: max_evaluations is {self.max_evaluations}, allowed is 1 or more.")
+        if not 1e-15 <= self.tolerance < 1.0:
+            raise MethodError(f"LeastSquares: tolerance is {self.tolerance}, allowed is 1e-15 to 1.")
+
+    @property
+    def needs_start(self) -> bool:
+        """True."""
+        return True
+
+    def solve(self, problem: Problem, start: Array, rng: np.random.Generator | None = None) -> Solution:
+        """Solve from a start, shape (n,), in physical units; nothing is drawn at random."""
+        space = problem.space
+        begin = space.inside(space.internal(start))
+        first = space.physical(begin)
+        if not np.isfinite(problem.residual_vector(first)).all():
+            return Solution(first, "the residual is not finite at the start", False, evaluations=1)
+        scale = residual_scale(problem, first)
+        norms: list[float] = []
+
+        def residual(internal: Array) -> Array:
+            value = problem.residual_vector(space.physical(internal)) / scale
+            norms.append(norm(value) * scale)
+            return value
+
+        def jacobian(internal: Array) -> Array:
+            return problem.jacobian(space.physical(internal)) / scale * space.slopes(internal)
+
+        try:
+            result: Any = least_squares(
+                residual,
+                begin,
+                jacobian,
+                bounds=(space.internal_lower, space.internal_upper),
+                method="trf",
+                x_scale="jac",
+                ftol=self.tolerance,
+                xtol=self.tolerance,
+                gtol=self.tolerance,
+                max_nfev=self.max_evaluations,
+            )
+        except (np.linalg.LinAlgError, ValueError) as error:
+            # scipy raises where a Jacobian holds NaN; for us that is how this solve ended
+            return Solution(first, f"{error}", False, "scipy least_squares failed", len(norms), _history(norms))
+        vector = space.physical(result.x)
+        solution = Solution(
+            vector,
+            str(result.message),
+            bool(result.status > 0),
+            f"scipy least_squares trf, status {result.status}",
+            len(norms),
+            _history(norms),
+        )
+        if not violated(problem, vector):
+            return solution
+        kept = constrained_least_squares(problem, vector, scale, self.max_evaluations)
+        return replace(
+            kept,
+            evaluations=kept.evaluations + solution.evaluations,
+            history=(*solution.history, *kept.history),
+        )
+
+
+def _history(norms: list[float]) -> tuple[Progress, ...]:
+    best, lines = math.inf, []
+    for i, value in enumerate(norms):
+        best = min(best, value)
+        lines.append(Progress(0, i, best))
+    return tuple(lines)
+
+
+@dataclass(frozen=True)
+class MultiStart:
+    """A method from several starts, the best of which counts.
+
+    Start 0 is the given one; the others are drawn uniformly from the internal box (log-uniform for positive parameters).
+    Every start has its own child of `rng`, so the number of workers changes nothing.
+
+    Parameters
+    ----------
+    method : Method
+        Any other.
+    starts : int
+        How many, the given one included.
+    workers : int
+        Processes; they are spawned, so a script that uses more than 1 needs the guard ``if __name__ == "__main__"``.
+    """
+
+    method: Method
+    starts: int = 8
+    workers: int = 1
+    needs_start: bool = field(default=True, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.starts < 1 or self.workers < 1:
+            raise MethodError(
+                f"MultiStart: starts is {self.starts}, workers is {self.workers}; both must be 1 or more."
+            )
+
+    def solve(self, problem: Problem, start: Array, rng: np.random.Generator | None) -> Solution:
+        """Solve from every start; the lowest norm among those that converged wins, ties go to the first."""
+        children = require_rng(rng, "MultiStart").spawn(self.starts)
+        begins = [start, *(problem.space.random(child) for child in children[1:])]
+        jobs = [
+            (self.method, problem, begin, child) for begin, child in zip(begins, children, strict=True)
+        ]
+        if self.workers == 1:
+            solutions = [_run(job) for job in jobs]
+        else:
+            context = multiprocessing.get_context("spawn")
+            with ProcessPoolExecutor(min(self.workers, self.starts), mp_context=context) as pool:
+                solutions = list(pool.map(_run, jobs))
+        norms = [norm(problem.residual_vector(solution.vector)) for solution in solutions]
+        order = sorted(range(self.starts), key=lambda i: (not solutions[i].success, norms[i], i))
+        best = order[0]
+        near = sum(s.success and n <= norms[best] * (1.0 + 1e-6) for s, n in zip(solutions, norms, strict=True))
+        converged = sum(solution.success for solution in solutions)
+        history = [replace(line, start=i) for i, s in enumerate(solutions) for line in s.history]
+        message = f"{converged} of {self.starts} starts converged, {near} to the best (start {best}); {solutions[best].message}"
+        return replace(
+            solutions[best],
+            message=message,
+            evaluations=sum(solution.evaluations for solution in solutions),
+            history=tuple(history),
+        )
+
+
+def _run(job: tuple[Method, Problem, Array, np.random.Generator]) -> Solution:
+    method, problem, start, rng = job
+    return method.solve(problem, start, rng)
