@@ -9,6 +9,7 @@ that |w| changes by at most `GRADING` of its smaller end in each, between `integ
 `MOST_SUBSTEPS`. A crossing that depends on states is located by the secant method on the length of the substep.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -219,7 +220,7 @@ def cuts(start: Array, middle: Array, stop: Array, least: int) -> list[tuple[flo
         ends += _roots(float(w0), float(w1), float(c1), float(c2))
     ends.sort()
     pieces = []
-    for left, right in zip(ends, ends[1:], strict=False):
+    for left, right in itertools.pairwise(ends):
         most = least
         for w0, c1, c2 in zip(start, linear, quadratic, strict=True):
             at_left, at_right = (abs(w0 + s * (c1 + s * c2)) for s in (left, right))

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 from mechsmith.identification.method import Progress, Solution
-from mechsmith.identification.problem import Problem, norm
+from mechsmith.identification.norms import norm
+from mechsmith.identification.problem import Problem
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -99,7 +100,7 @@ def _constraints(
     scaled = matrix / size[:, None]
 
     def slope(y: Array) -> Array:
-        return (scaled * space.slopes(space.internal(physical(y)))) @ basis
+        return np.asarray((scaled * space.slopes(space.internal(physical(y)))) @ basis)
 
     equal = lower == upper
     above, below = np.isfinite(lower) & ~equal, np.isfinite(upper) & ~equal
@@ -107,7 +108,11 @@ def _constraints(
     found: list[dict[str, Any]] = []
     if equal.any():
         found.append(
-            {"type": "eq", "fun": lambda y: (scaled @ physical(y) - low)[equal], "jac": lambda y: slope(y)[equal]}
+            {
+                "type": "eq",
+                "fun": lambda y: (scaled @ physical(y) - low)[equal],
+                "jac": lambda y: slope(y)[equal],
+            }
         )
     if above.any():
         found.append(

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 from mechsmith.codegen.functions import FunctionSet, Variable
+from mechsmith.identification.constraints import Constraint
 from mechsmith.identification.record import Record
 from numpy.typing import NDArray
 
@@ -99,13 +100,13 @@ def _copies(
     nominal = variable.nominal
     if nominal is None and kind in ("state", "discrete_state"):
         nominal = 0.0
-    common = (kind, index)
-    limits = (unit, variable.lower, variable.upper, nominal)
+
+    def slot(name: str, record: int | None) -> Slot:
+        return Slot(name, base, kind, index, record, unit, variable.lower, variable.upper, nominal)
+
     if count is None:
-        return [Slot(base, base, *common, None, *limits)]
-    if count == 1:
-        return [Slot(base, base, *common, 0, *limits)]
-    return [Slot(f"{base}[{k}]", base, *common, k, *limits) for k in range(count)]
+        return [slot(base, None)]
+    return [slot(base, 0)] if count == 1 else [slot(f"{base}[{k}]", k) for k in range(count)]
 
 
 def groups(functions: FunctionSet) -> dict[str, tuple[str, ...]]:
@@ -163,7 +164,9 @@ def _spread(
     return {slot.name: float(by_base[slot.base]) for slot in slots if slot.base in by_base}
 
 
-def known_value(slot: Slot, fixed: Mapping[str, object], measured: set[str], records: Sequence[Record]) -> float:
+def known_value(
+    slot: Slot, fixed: Mapping[str, object], measured: set[str], records: Sequence[Record]
+) -> float:
     """Return the value of a slot that is not free.
 
     Raises
@@ -203,3 +206,39 @@ def check_bounds(slot: Slot, bounds: object) -> tuple[float, float]:
             f"problem: bounds of {slot.name!r} are ({lower}, {upper}); lower must be below upper. To hold it, fix it."
         )
     return lower, upper
+
+
+def constraint_rows(
+    constraints: Sequence[Constraint],
+    slots: Sequence[Slot],
+    free: tuple[str, ...],
+    values: Mapping[str, float],
+    count: int,
+) -> tuple[Array, Array, Array]:
+    """Return constraints as a matrix (c, n) on the free vector, and lower and upper bounds (c,).
+
+    What is not free goes with its value into the bounds. A constraint on a per-record parameter is one for each record.
+    """
+    rows: list[Array] = []
+    limits: list[tuple[float, float]] = []
+    record_of = {slot.name: slot.record for slot in slots}
+    for constraint in constraints:
+        terms = [
+            (expand_names((name,), slots, {}, "constraints"), factor)
+            for name, factor in constraint.coefficients.items()
+        ]
+        each = any(len(members) > 1 for members, _ in terms)
+        for k in range(count if each else 1):
+            row, constant = np.zeros(len(free)), 0.0
+            for members, factor in terms:
+                name = next(m for m in members if len(members) == 1 or record_of[m] == k)
+                if name in free:
+                    row[free.index(name)] += factor
+                else:
+                    constant += factor * values.get(name, 0.0)
+            if not row.any():
+                raise ProblemError(f"problem: constraint {constraint} holds no free parameter. Take it out.")
+            rows.append(row)
+            limits.append((constraint.lower - constant, constraint.upper - constant))
+    pairs = np.array(limits, dtype=float).reshape(len(rows), 2)
+    return np.array(rows, dtype=float).reshape(len(rows), len(free)), pairs[:, 0], pairs[:, 1]

@@ -6,7 +6,8 @@ import casadi
 import numpy as np
 from mechsmith.identification.constrained import constrained_least_squares, violated
 from mechsmith.identification.method import MethodError, Progress, Solution, residual_scale
-from mechsmith.identification.problem import Problem, norm
+from mechsmith.identification.norms import norm
+from mechsmith.identification.problem import Problem
 from mechsmith.identification.residuals import EquationError
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
@@ -77,7 +78,9 @@ def require_linear(problem: Problem) -> None:
         )
     other = [slot.name for slot in problem.slots if slot.kind != "parameter"]
     if other:
-        raise MethodError(f"LinearLeastSquares: {', '.join(other)} is no parameter of an output. Use LeastSquares.")
+        raise MethodError(
+            f"LinearLeastSquares: {', '.join(other)} is no parameter of an output. Use LeastSquares."
+        )
     culprits = nonlinear_names(problem)
     if culprits:
         raise MethodError(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from mechsmith.identification.problem import Problem, ProblemError, norm
+from mechsmith.identification.problem import Problem, ProblemError
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -143,17 +143,3 @@ def dead_names(problem: Problem, vector: Array) -> tuple[str, ...]:
         if alive.all():
             break
     return tuple(name for name, live in zip(problem.names, alive, strict=True) if not live)
-
-
-__all__ = [
-    "Method",
-    "MethodError",
-    "Progress",
-    "Solution",
-    "check_start",
-    "dead_names",
-    "norm",
-    "refuse_constraints",
-    "require_rng",
-    "residual_scale",
-]

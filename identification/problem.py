@@ -5,7 +5,7 @@ maps that vector to the numbers of order 1 that solvers work on.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ import numpy as np
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification import layout
 from mechsmith.identification.constraints import Constraint, parse_constraint
-from mechsmith.identification.layout import DEAD_TIME, Arguments, ProblemError, Slot
+from mechsmith.identification.layout import Arguments, ProblemError, Slot
+from mechsmith.identification.norms import norm
 from mechsmith.identification.record import Record
 from mechsmith.identification.residuals import (
     Comparison,
@@ -28,7 +29,7 @@ from mechsmith.identification.scaling import Space, Transform, make_space
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from mechsmith.codegen.discretise import Simulator
+    from mechsmith.codegen.simulator import Simulator
 
 Array = NDArray[np.float64]
 
@@ -102,7 +103,9 @@ class Problem:
         sequences |= {"constraints": self.constraints, "measured": self.measured, "delayed": self.delayed}
         for name, value in sequences.items():
             if isinstance(value, str | Record):
-                raise ProblemError(f"problem: {name} is one {type(value).__name__}, it must be a tuple: ({name},).")
+                raise ProblemError(
+                    f"problem: {name} is one {type(value).__name__}, it must be a tuple: ({name},)."
+                )
             object.__setattr__(self, name, tuple(value))
         for name in ("fixed", "bounds", "transforms", "priors"):
             object.__setattr__(self, name, dict(getattr(self, name)))
@@ -120,33 +123,50 @@ class Problem:
         grouped, slots = self._groups, self._all_slots
         per_record = layout.expand_names(self.per_record, slots, grouped, "per_record")
         if states := sorted(name for name in per_record if name[:3] in ("x0:", "d0:")):
-            raise ProblemError(f"problem: per_record names {states[0]!r}; initial states always belong to a record.")
+            raise ProblemError(
+                f"problem: per_record names {states[0]!r}; initial states always belong to a record."
+            )
         free = layout.expand_names(self.free, slots, grouped, "free")
         measured = layout.expand_names(self.measured, slots, grouped, "measured")
         fixed = set(self._fixed)
         for first, second, names in (("free", "fixed", free & fixed), ("free", "measured", free & measured)):
             if names:
-                raise ProblemError(f"problem: {min(names)!r} is both {first} and {second}. Take it out of one.")
-        for what, mapping in (("bounds", self.bounds), ("transforms", self.transforms), ("priors", self.priors)):
+                raise ProblemError(
+                    f"problem: {min(names)!r} is both {first} and {second}. Take it out of one."
+                )
+        for what, mapping in (
+            ("bounds", self.bounds),
+            ("transforms", self.transforms),
+            ("priors", self.priors),
+        ):
             named = layout.expand_names(tuple(mapping), slots, grouped, what)
             if named - free:
                 raise ProblemError(f"problem: {what} names {min(named - free)!r}, which is not free.")
         self._check_delay(free | fixed)
         if self.priors and not self.comparison.noise_given:
-            raise ProblemError("problem: priors weigh against the noise of the outputs: give noise to the residual.")
+            raise ProblemError(
+                "problem: priors weigh against the noise of the outputs: give noise to the residual."
+            )
         for name, prior in self.priors.items():
             if not prior.deviation > 0.0:
-                raise ProblemError(f"problem: priors[{name!r}].deviation is {prior.deviation}; it must be positive.")
+                raise ProblemError(
+                    f"problem: priors[{name!r}].deviation is {prior.deviation}; it must be positive."
+                )
         _ = self._bases, self.space, self.constraint_rows, self.predictions
 
     def _check_delay(self, named: set[str]) -> None:
-        known = {*self.functions.labels("u"), *(() if isinstance(self.system, FunctionSet) else self.system.samples)}
+        known = {
+            *self.functions.labels("u"),
+            *(() if isinstance(self.system, FunctionSet) else self.system.samples),
+        }
         for name in self.delayed:
             if name not in known:
                 raise ProblemError(f"problem: delayed names {name!r}; inputs are {', '.join(sorted(known))}.")
         dead_time = any(slot.kind == "dead_time" and slot.name in named for slot in self._all_slots)
         if dead_time and not self.delayed:
-            raise ProblemError("problem: dead_time is given, but no column is delayed. Name them: delayed=(...,).")
+            raise ProblemError(
+                "problem: dead_time is given, but no column is delayed. Name them: delayed=(...,)."
+            )
 
     # -- names and values -----------------------------------------------------------------------------------
 
@@ -210,9 +230,13 @@ class Problem:
             flat["dead_time"] = np.zeros(1)
             for slot in self._all_slots:
                 if slot.record in (None, k) and slot.name not in free:
-                    flat[slot.kind][slot.index] = layout.known_value(slot, self._fixed, measured, self.records)
+                    flat[slot.kind][slot.index] = layout.known_value(
+                        slot, self._fixed, measured, self.records
+                    )
             bases.append(
-                Arguments(flat["parameter"], flat["state"], flat["discrete_state"], float(flat["dead_time"][0]))
+                Arguments(
+                    flat["parameter"], flat["state"], flat["discrete_state"], float(flat["dead_time"][0])
+                )
             )
         return tuple(bases)
 
@@ -224,10 +248,12 @@ class Problem:
         for slot, value in zip(self.slots, vector, strict=True):
             if slot.record in (None, record):
                 flat[slot.kind][slot.index] = value
-        return Arguments(flat["parameter"], flat["state"], flat["discrete_state"], float(flat["dead_time"][0]))
+        return Arguments(
+            flat["parameter"], flat["state"], flat["discrete_state"], float(flat["dead_time"][0])
+        )
 
     def all_values(self, vector: Array) -> dict[str, float]:
-        """Return every value by name: parameters, and initial states and dead time where there are any."""
+        """Return every value by name: parameters, and initial states and dead time where they count."""
         kinds = {"parameter": "p", "state": "x0", "discrete_state": "d0"}
         result: dict[str, float] = {}
         for slot in self._all_slots:
@@ -235,7 +261,7 @@ class Problem:
             if slot.kind == "dead_time":
                 if self.delayed:
                     result[slot.name] = arguments.dead_time
-            else:
+            elif slot.kind == "parameter" or self.residual.simulates:
                 result[slot.name] = float(getattr(arguments, kinds[slot.kind])[slot.index])
         return result
 
@@ -275,7 +301,11 @@ class Problem:
         if slot.nominal is not None:
             return slot.nominal
         if np.isfinite(slot.upper - slot.lower):
-            return float(np.sqrt(slot.lower * slot.upper)) if slot.lower > 0.0 else 0.5 * (slot.lower + slot.upper)
+            return (
+                float(np.sqrt(slot.lower * slot.upper))
+                if slot.lower > 0.0
+                else 0.5 * (slot.lower + slot.upper)
+            )
         return None
 
     # -- constraints and priors -----------------------------------------------------------------------------
@@ -283,36 +313,9 @@ class Problem:
     @cached_property
     def constraint_rows(self) -> tuple[Array, Array, Array]:
         """Constraints of the free vector: matrix (c, n), lower (c,) and upper (c,); fixed values are in the bounds."""
-        rows: list[Array] = []
-        limits: list[tuple[float, float]] = []
-        for constraint in self.constraints:
-            for row, low, high in self._rows_of(constraint):  # type: ignore[arg-type]
-                rows.append(row)
-                limits.append((low, high))
-        matrix = np.array(rows, dtype=float).reshape(len(rows), len(self.slots))
-        pairs = np.array(limits, dtype=float).reshape(len(rows), 2)
-        return matrix, pairs[:, 0], pairs[:, 1]
-
-    def _rows_of(self, constraint: Constraint) -> list[tuple[Array, float, float]]:
-        slots = {slot.name: slot for slot in self._all_slots}
-        terms = [
-            (layout.expand_names((name,), self._all_slots, {}, "constraints"), factor)
-            for name, factor in constraint.coefficients.items()
-        ]
-        each = any(len(members) > 1 for members, _ in terms)
-        result: list[tuple[Array, float, float]] = []
-        for k in range(len(self.records) if each else 1):
-            row, constant = np.zeros(len(self.slots)), 0.0
-            for members, factor in terms:
-                name = next(m for m in members if len(members) == 1 or slots[m].record == k)
-                if name in self.names:
-                    row[self.names.index(name)] += factor
-                else:
-                    constant += factor * self.all_values(np.zeros(len(self.slots)))[name]
-            if not row.any():
-                raise ProblemError(f"problem: constraint {constraint} holds no free parameter. Take it out.")
-            result.append((row, constraint.lower - constant, constraint.upper - constant))
-        return result
+        constraints: list[Any] = list(self.constraints)
+        values = self.all_values(np.zeros(len(self.slots)))
+        return layout.constraint_rows(constraints, self._all_slots, self.names, values, len(self.records))
 
     @cached_property
     def prior_rows(self) -> tuple[NDArray[np.intp], Array, Array]:
@@ -372,7 +375,9 @@ class Problem:
             elif slot.kind == "dead_time":
                 columns[:, :, j] = found.by_dead_time
             else:
-                raise ProblemError(f"problem: {slot.name!r}: there are no derivatives by a discrete initial state.")
+                raise ProblemError(
+                    f"problem: {slot.name!r}: there are no derivatives by a discrete initial state."
+                )
         flat = self.decimated(columns.reshape(n, -1))
         return flat.reshape(-1, outputs, len(self.slots)) / self.comparison.noise[:, None]
 
@@ -400,32 +405,22 @@ class Problem:
 
     def norms(self, vectors: Array) -> Array:
         """Return the norm of the residual for k free vectors, (k, n) -> (k,); infinite where it is not finite."""
-        return _norms(self, np.atleast_2d(vectors))
+        vectors = np.atleast_2d(vectors)
+        # in one batch for each record where vectors differ in parameters alone
+        parameters_only = all(slot.kind == "parameter" for slot in self.slots)
+        places, mean, deviation = self.prior_rows
+        stacks = [(vectors[:, places] - mean) / deviation]
+        for k, prediction in enumerate(self.predictions):
+            many = [self.arguments(vector, k) for vector in vectors]
+            if parameters_only:
+                outputs = prediction.outputs_of_many(np.array([each.p for each in many]), many[0])[0]
+            else:
+                outputs = np.stack([prediction.outputs(each)[0] for each in many])
+            compared = np.stack([self.decimated(each) for each in outputs])
+            stacks.append(
+                ((compared - self.measurements[k]) / self.comparison.noise).reshape(len(vectors), -1)
+            )
+        return np.array([norm(row) for row in np.hstack(stacks)])
 
 
-def _norms(problem: Problem, vectors: Array) -> Array:
-    """Evaluate many vectors; in one batch for each record where they differ in parameters alone."""
-    parameters_only = all(slot.kind == "parameter" for slot in problem.slots)
-    places, mean, deviation = problem.prior_rows
-    stacks = [(vectors[:, places] - mean) / deviation]
-    for k, prediction in enumerate(problem.predictions):
-        many = [problem.arguments(vector, k) for vector in vectors]
-        if parameters_only:
-            outputs = prediction.outputs_of_many(np.array([each.p for each in many]), many[0])[0]
-        else:
-            outputs = np.stack([prediction.outputs(each)[0] for each in many])
-        compared = np.stack([problem.decimated(each) for each in outputs])
-        stacks.append(((compared - problem.measurements[k]) / problem.comparison.noise).reshape(len(vectors), -1))
-    return np.array([norm(row) for row in np.hstack(stacks)])
-
-
-def norm(values: Sequence[float] | Array) -> float:
-    """Return the Euclidean norm without overflow or underflow of the squares; infinite if a value is not finite."""
-    array = np.asarray(values, dtype=float)
-    largest = float(np.max(np.abs(array), initial=0.0))
-    if not np.isfinite(largest):
-        return float("inf")
-    return 0.0 if largest == 0.0 else largest * float(np.linalg.norm(array / largest))
-
-
-__all__ = ["DEAD_TIME", "Prior", "Problem", "ProblemError", "norm"]
+__all__ = ["Prior", "Problem", "ProblemError"]

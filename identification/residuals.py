@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from mechsmith.codegen.functions import FunctionSet
+from mechsmith.codegen.functions import FunctionSet, FunctionSetError
 from mechsmith.identification.layout import Arguments, ProblemError
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.record import Record
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 if TYPE_CHECKING:
-    from mechsmith.codegen.discretise import Simulator
+    from mechsmith.codegen.simulator import Simulator
 
 Array = NDArray[np.float64]
 # Step of the difference by which a simulation is differentiated with respect to dead time, in sample periods.
@@ -91,6 +91,10 @@ class Residual(Protocol):
     """The kinds of residual: `EquationError` and `OutputError`."""
 
     @property
+    def simulates(self) -> bool:
+        """Whether initial states matter."""
+
+    @property
     def outputs(self) -> Mapping[str, str] | None:
         """Columns by output."""
 
@@ -103,7 +107,11 @@ class Residual(Protocol):
         """The filter applied to both sides."""
 
     def prepare(
-        self, system: "FunctionSet | Simulator", record: Record, rows: NDArray[np.intp], delayed: frozenset[str]
+        self,
+        system: "FunctionSet | Simulator",
+        record: Record,
+        rows: NDArray[np.intp],
+        delayed: frozenset[str],
     ) -> Prediction:
         """Return the record ready for prediction of the outputs at `rows`; `delayed` columns come later."""
 
@@ -126,12 +134,24 @@ class EquationError:
     noise: Mapping[str, float] = field(default_factory=dict)
     decimation: Decimation | None = None
 
+    @property
+    def simulates(self) -> bool:
+        """False."""
+        return False
+
     def prepare(
-        self, system: "FunctionSet | Simulator", record: Record, rows: NDArray[np.intp], delayed: frozenset[str]
+        self,
+        system: "FunctionSet | Simulator",
+        record: Record,
+        rows: NDArray[np.intp],
+        delayed: frozenset[str],
     ) -> Prediction:
         """Return the record ready for prediction."""
         functions = functions_of(system)
-        if not {"output_p", "output_u"} <= set(functions.functions) and "derivatives" in functions.capabilities:
+        if (
+            not {"output_p", "output_u"} <= set(functions.functions)
+            and "derivatives" in functions.capabilities
+        ):
             functions = functions.with_jacobians(("output", "p"), ("output", "u"))
         return _Pointwise(functions, record, rows, delayed, _sampled_arguments(functions, record))
 
@@ -150,8 +170,17 @@ class OutputError:
     noise: Mapping[str, float] = field(default_factory=dict)
     decimation: Decimation | None = None
 
+    @property
+    def simulates(self) -> bool:
+        """True."""
+        return True
+
     def prepare(
-        self, system: "FunctionSet | Simulator", record: Record, rows: NDArray[np.intp], delayed: frozenset[str]
+        self,
+        system: "FunctionSet | Simulator",
+        record: Record,
+        rows: NDArray[np.intp],
+        delayed: frozenset[str],
     ) -> Prediction:
         """Return the record ready for simulation.
 
@@ -207,9 +236,13 @@ def compare(functions: FunctionSet, residual: Residual, records: tuple[Record, .
 def _noise(residual: Residual, names: tuple[str, ...], units: tuple[str, ...]) -> tuple[Array, bool]:
     for name, value in residual.noise.items():
         if name not in names:
-            raise ProblemError(f"problem: residual: noise names {name!r}; compared outputs are {', '.join(names)}.")
+            raise ProblemError(
+                f"problem: residual: noise names {name!r}; compared outputs are {', '.join(names)}."
+            )
         if not (math.isfinite(value) and value > 0.0):
-            raise ProblemError(f"problem: residual: noise[{name!r}] is {value}; it must be positive and finite.")
+            raise ProblemError(
+                f"problem: residual: noise[{name!r}] is {value}; it must be positive and finite."
+            )
     missing = [name for name in names if name not in residual.noise]
     if missing and (residual.noise or len(set(units)) > 1):
         raise ProblemError(
@@ -296,7 +329,9 @@ class _Pointwise:
         if dead_time:
             by_u = self._every(self.functions.batch("output_u", *at))[:, self.rows, :]
             by_dead_time = np.einsum("nyu,nu->ny", by_u, slopes)
-        return Sensitivities(outputs, by_p, np.zeros((*outputs.shape, self.functions.size("x"))), by_dead_time)
+        return Sensitivities(
+            outputs, by_p, np.zeros((*outputs.shape, self.functions.size("x"))), by_dead_time
+        )
 
     def outputs_of_many(self, p: Array, arguments: Arguments) -> tuple[Array, tuple[str, ...]]:
         one = [Arguments(row, arguments.x0, arguments.d0, arguments.dead_time) for row in p]
@@ -318,35 +353,53 @@ class _Simulated:
 
     def _outputs_at(self, arguments: Arguments, dead_time: float) -> tuple[Array, str]:
         samples = self._samples(dead_time)
-        rollout = self.simulator.rollout(self.record.time, samples, arguments.x0, arguments.d0, arguments.p)
-        outputs = np.asarray(rollout.outputs)[:, self.rows]
-        return (np.full_like(outputs, np.nan) if rollout.status else outputs), rollout.status
+        try:
+            rollout = self.simulator.rollout(
+                self.record.time, samples, arguments.x0, arguments.d0, arguments.p
+            )
+        except FunctionSetError as error:
+            # an integrator refuses parameters at which it would diverge: to a solver that is a failed trial
+            return self._failed(), str(error)
+        return (self._failed() if rollout.status else rollout.outputs[:, self.rows]), rollout.status
+
+    def _failed(self) -> Array:
+        return np.full((len(self.record), len(self.rows)), np.nan)
 
     def outputs(self, arguments: Arguments) -> tuple[Array, str]:
         return self._outputs_at(arguments, arguments.dead_time)
 
     def sensitivities(self, arguments: Arguments, *, dead_time: bool) -> Sensitivities:
         samples = self._samples(arguments.dead_time)
-        rollout = self.simulator.rollout_sensitivities(
-            self.record.time, samples, arguments.x0, arguments.d0, arguments.p
-        )
-        outputs = np.asarray(rollout.outputs)[:, self.rows]
+        try:
+            rollout = self.simulator.rollout_sensitivities(
+                self.record.time, samples, arguments.x0, arguments.d0, arguments.p
+            )
+        except FunctionSetError as error:
+            failed, functions = self._failed(), self.simulator.functions
+            by_p, by_x0 = (
+                np.full((*failed.shape, functions.size(argument)), np.nan) for argument in ("p", "x")
+            )
+            return Sensitivities(failed, by_p, by_x0, failed, str(error))
+        outputs = self._failed() if rollout.status else rollout.outputs[:, self.rows]
         by_dead_time = np.zeros_like(outputs)
         if dead_time:
             step = DEAD_TIME_STEP * self.record.sample_period
             later, _ = self._outputs_at(arguments, arguments.dead_time + step)
             earlier, _ = self._outputs_at(arguments, arguments.dead_time - step)
             by_dead_time = (later - earlier) / (2.0 * step)
-        if rollout.status:
-            outputs = np.full_like(outputs, np.nan)
         by_p, by_x0 = rollout.by_parameters[:, self.rows, :], rollout.by_initial_state[:, self.rows, :]
         return Sensitivities(outputs, by_p, by_x0, by_dead_time, rollout.status)
 
     def outputs_of_many(self, p: Array, arguments: Arguments) -> tuple[Array, tuple[str, ...]]:
         samples = self._samples(arguments.dead_time)
-        outputs, statuses = self.simulator.rollout_batch(
-            self.record.time, samples, arguments.x0, arguments.d0, p
-        )
+        try:
+            outputs, statuses = self.simulator.rollout_batch(
+                self.record.time, samples, arguments.x0, arguments.d0, p
+            )
+        except FunctionSetError:
+            # one refused vector refuses the batch, so the others are tried one by one
+            one = [self.outputs(Arguments(row, arguments.x0, arguments.d0, arguments.dead_time)) for row in p]
+            return np.stack([each[0] for each in one]), tuple(each[1] for each in one)
         chosen = np.array(outputs)[:, :, self.rows]
         chosen[[bool(status) for status in statuses]] = np.nan
         return chosen, tuple(statuses)

@@ -63,8 +63,8 @@ class Log:
         return np.log(np.maximum(value / magnitude, LOWEST))
 
     def invert(self, internal: Array, magnitude: Array) -> Array:
-        """Return magnitude * exp(internal), at most the largest float."""
-        return magnitude * np.exp(np.minimum(internal, 700.0))
+        """Return magnitude * exp(internal), at most exp(600) of them, which no float of use exceeds."""
+        return magnitude * np.exp(np.minimum(internal, 600.0))
 
     def slope(self, internal: Array, magnitude: Array) -> Array:
         """Return the physical value, which is the derivative."""
@@ -131,9 +131,7 @@ class Space:
 
     def physical(self, internal: Array) -> Array:
         """Return the physical vector(s), inside the bounds however rounding falls."""
-        return np.clip(
-            self._each("invert", np.asarray(internal, dtype=float)), self.lower, self.upper
-        )
+        return np.clip(self._each("invert", np.asarray(internal, dtype=float)), self.lower, self.upper)
 
     def slopes(self, internal: Array) -> Array:
         """Return the derivatives of the physical vector by the internal one, shape (n,)."""

@@ -16,7 +16,8 @@ from mechsmith.identification.method import (
     require_rng,
     residual_scale,
 )
-from mechsmith.identification.problem import Problem, norm
+from mechsmith.identification.norms import norm
+from mechsmith.identification.problem import Problem
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
@@ -45,7 +46,9 @@ class LeastSquares:
 
     def __post_init__(self) -> None:
         if self.max_evaluations < 1:
-            raise MethodError(f"LeastSquares: max_evaluations is {self.max_evaluations}, allowed is 1 or more.")
+            raise MethodError(
+                f"LeastSquares: max_evaluations is {self.max_evaluations}, allowed is 1 or more."
+            )
         if not 1e-15 <= self.tolerance < 1.0:
             raise MethodError(f"LeastSquares: tolerance is {self.tolerance}, allowed is 1e-15 to 1.")
 
@@ -87,7 +90,9 @@ class LeastSquares:
             )
         except (np.linalg.LinAlgError, ValueError) as error:
             # scipy raises where a Jacobian holds NaN; for us that is how this solve ended
-            return Solution(first, f"{error}", False, "scipy least_squares failed", len(norms), _history(norms))
+            return Solution(
+                first, f"{error}", False, "scipy least_squares failed", len(norms), _history(norms)
+            )
         vector = space.physical(result.x)
         solution = Solution(
             vector,
@@ -147,9 +152,7 @@ class MultiStart:
         """Solve from every start; the lowest norm among those that converged wins, ties go to the first."""
         children = require_rng(rng, "MultiStart").spawn(self.starts)
         begins = [start, *(problem.space.random(child) for child in children[1:])]
-        jobs = [
-            (self.method, problem, begin, child) for begin, child in zip(begins, children, strict=True)
-        ]
+        jobs = [(self.method, problem, begin, child) for begin, child in zip(begins, children, strict=True)]
         if self.workers == 1:
             solutions = [_run(job) for job in jobs]
         else:
@@ -159,7 +162,9 @@ class MultiStart:
         norms = [norm(problem.residual_vector(solution.vector)) for solution in solutions]
         order = sorted(range(self.starts), key=lambda i: (not solutions[i].success, norms[i], i))
         best = order[0]
-        near = sum(s.success and n <= norms[best] * (1.0 + 1e-6) for s, n in zip(solutions, norms, strict=True))
+        near = sum(
+            s.success and n <= norms[best] * (1.0 + 1e-6) for s, n in zip(solutions, norms, strict=True)
+        )
         converged = sum(solution.success for solution in solutions)
         history = [replace(line, start=i) for i, s in enumerate(solutions) for line in s.history]
         message = f"{converged} of {self.starts} starts converged, {near} to the best (start {best}); {solutions[best].message}"

@@ -109,8 +109,8 @@ def _check_symbols(model: Model) -> None:
     equations = model.equations
     declared = {symbol.name: symbol for role in ROLES for q in getattr(model, role) for symbol in q.elements}
     used: set[str] = set() if model.sample_time is None else {model.sample_time}
-    for equation in equations:
-        for leaf in graph.leaves([equation.expression]):
+    for equation, root in zip(equations, model.expression_graph.roots, strict=True):
+        for leaf in model.expression_graph.leaves(root):
             if isinstance(leaf, sympy.Symbol):
                 _check_declared(model, equation, leaf, declared)
                 used.add(leaf.name)
@@ -174,18 +174,32 @@ def place(equation: Equation) -> str:
 
 def _warn_of_roots(model: Model) -> None:
     """Warn of sqrt of a sum of squares: its derivative at zero is 0/0."""
-    for equation in model.equations:
-        for node in graph.intern([equation.expression]).nodes:
-            expression = node.expression
-            if (
-                isinstance(expression, sympy.Pow)
-                and expression.exp == sympy.S.Half
-                and isinstance(expression.base, sympy.Add)
-                and all(isinstance(term, sympy.Pow) and term.exp == 2 for term in expression.base.args)
-            ):
-                warnings.warn(
-                    f"model {model.name!r}: {place(equation)} holds {expression}, whose derivative is 0/0 where all its terms vanish. "
-                    "Use the square, or add a small positive constant under the root.",
-                    ModelWarning,
-                    stacklevel=5,
-                )
+    interned = model.expression_graph
+    suspects = {number for number, node in enumerate(interned.nodes) if _is_norm(model, node.expression)}
+    if not suspects:
+        return
+    for equation, root in zip(model.equations, interned.roots, strict=True):
+        for number in suspects.intersection(interned.below(root)):
+            warnings.warn(
+                f"model {model.name!r}: {place(equation)} holds {graph.shown(interned.nodes[number].expression)}, "
+                "whose derivative is 0/0 where all its terms vanish. "
+                "Use the square, or add a small positive constant under the root.",
+                ModelWarning,
+                stacklevel=5,
+            )
+
+
+def _is_norm(model: Model, expression: sympy.Basic) -> bool:
+    """Tell whether it is the root of a sum of squares, none of which is a constant other than zero."""
+    if not (
+        isinstance(expression, sympy.Pow)
+        and isinstance(expression.base, sympy.Add)
+        and isinstance(expression.exp, sympy.Number)
+        and abs(expression.exp) == sympy.S.Half
+    ):
+        return False
+    squares = [term for term in expression.base.args if isinstance(term, sympy.Pow) and term.exp == 2]
+    positive = {
+        symbol for quantity in model.parameters if quantity.lower > 0 for symbol in quantity.elements
+    }
+    return len(squares) == len(expression.base.args) and not any(square.base in positive for square in squares)

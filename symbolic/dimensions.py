@@ -47,7 +47,7 @@ def dimension_of(expression: sympy.Basic, units: Mapping[str, str]) -> Dimension
     DimensionError
         If terms do not agree, or an argument or exponent that must be dimensionless is not.
     """
-    analysis = _Analysis([expression], units)
+    analysis = _Analysis(graph.intern([expression]), units)
     return analysis.result(analysis.graph.roots[0])
 
 
@@ -63,9 +63,8 @@ def check_dimensions(model: Model) -> None:
     }
     units |= {integral.name: str(integral.unit) for integral in model.integrals.values()}
     _check_units(model, units)
-    equations = model.equations
-    analysis = _Analysis([equation.expression for equation in equations], units)
-    for equation, root in zip(equations, analysis.graph.roots, strict=True):
+    analysis = _Analysis(model.expression_graph, units)
+    for equation, root in zip(model.equations, analysis.graph.roots, strict=True):
         _check_equation(model, equation, root, analysis)
     if model.mass is not None:
         _check_mass(model, analysis)
@@ -111,9 +110,9 @@ def _check_equation(model: Model, equation: Equation, root: int, analysis: "_Ana
     for term in analysis.terms(root):
         found = analysis.result(term, where=where)
         if not found.agrees(expected):
-            whole = "it" if term == root else "its term"
+            whole = "" if term == root else "its term "
             raise DimensionError(
-                f"{where} should be in {_described(wanted, expected)}, but {whole} "
+                f"{where} should be in {_described(wanted, expected)}, but {whole}"
                 f"{analysis.shown(term)} is in {found}{analysis.units_within(term)}."
             )
 
@@ -153,9 +152,9 @@ class _Issue(Exception):
 class _Analysis:
     """The dimension of every distinct subexpression of some expressions, found in one loop."""
 
-    def __init__(self, expressions: Iterable[sympy.Basic], units: Mapping[str, str]) -> None:
+    def __init__(self, interned: graph.Graph, units: Mapping[str, str]) -> None:
         self.units = units
-        self.graph = graph.intern(expressions)
+        self.graph = interned
         self._found: list[Dimension | _Issue] = []
         # Whether a node holds numbers alone: an exponent that does is a number, however it is written.
         self._constant: list[bool] = []
@@ -199,7 +198,7 @@ class _Analysis:
 
     def units_within(self, number: int) -> str:
         """Return the declared units of the symbols in a subexpression: `` (a in N, b in m)``."""
-        found = [leaf_name(leaf) for leaf in graph.leaves([self.graph.nodes[number].expression])[:7]]
+        found = [leaf_name(leaf) for leaf in self.graph.leaves(number)[:7]]
         known = [f"{name} in {self.units[name] or '1'}" for name in found if name in self.units]
         if not known or len(found) > 6 or not self.graph.nodes[number].children:
             return ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import mpmath
 import sympy
@@ -13,8 +13,11 @@ from mechsmith.symbolic import graph
 from mechsmith.symbolic.names import ModelError
 from mechsmith.symbolic.quantity import leaf_name
 
-Number = Fraction | float
-Operation = Callable[..., Any]
+Number: TypeAlias = Fraction | float
+# Binary magnitude up to which numbers are carried; beyond it, or below, no mechanics is found, and mpmath,
+# which has no overflow, would go on for hours.
+LARGEST_MAGNITUDE = 100_000
+Operation: TypeAlias = Callable[..., Any]
 
 
 class Evaluator:
@@ -39,11 +42,14 @@ class Evaluator:
         self._context.dps = digits
         self._operations = _operations(self._context)
         for node in self._graph.nodes:
-            if node.children and type(node.expression) not in self._operations:
-                raise ModelError(
-                    f"can't evaluate {type(node.expression).__name__} in {_short(node.expression)}. "
-                    f"Known are: {', '.join(sorted(cls.__name__ for cls in self._operations))}."
-                )
+            cls = type(node.expression)
+            if node.children and cls not in self._operations:
+                if not issubclass(cls, sympy.Function):
+                    raise ModelError(
+                        f"can't evaluate {_short(node.expression)}: {cls.__name__} is no function of numbers. "
+                        "Carry it out first (doit), or write it in functions."
+                    )
+                self._operations[cls] = _by_sympy(cls, self._context)
         self.names: tuple[str, ...] = tuple(
             leaf_name(node.expression) for node in self._graph.nodes if _is_variable(node.expression)
         )
@@ -118,48 +124,102 @@ def _short(expression: sympy.Basic) -> str:
     return f"{type(expression).__name__}({', '.join(type(arg).__name__ for arg in expression.args[:4])})"
 
 
+def _by_sympy(cls: type, context: Any) -> Operation:
+    """Return what a function does that SymPy knows and the table below doesn't."""
+
+    def operation(*arguments: Any) -> Any:
+        numbers = [sympy.Float._new(argument._mpf_, context.prec) for argument in arguments]
+        value = cls(*numbers).evalf(context.dps)
+        return context.make_mpf(value._mpf_) if isinstance(value, sympy.Float) else context.nan
+
+    return operation
+
+
 def _operations(context: Any) -> dict[type, Operation]:
     """Return what each SymPy class does in a precision; one entry for each operator that models use."""
-    same_name = "exp sin cos tan sec csc cot asin acos atan sinh cosh tanh coth asinh acosh atanh erf erfc floor gamma"
-    table: dict[type, Operation] = {
-        getattr(sympy, name): getattr(context, name) for name in same_name.split()
-    }
-    table |= {
+    same_name = (
+        "sin cos tan sec csc cot asin acos atan sinh cosh tanh coth asinh acosh atanh erf erfc floor gamma"
+    )
+    table = {getattr(sympy, name): _bounded(getattr(context, name), context) for name in same_name.split()}
+
+    def power(base: Any, exponent: Any) -> Any:
+        if base and abs(context.mag(base) * exponent.real) > LARGEST_MAGNITUDE:
+            return context.zero if context.mag(base) * exponent.real < 0 else context.nan
+        return context.power(base, exponent)
+
+    def exponential(x: Any) -> Any:
+        if abs(x.real) > LARGEST_MAGNITUDE:
+            return context.zero if x.real < 0 else context.nan
+        return context.exp(x)
+
+    def step(x: Any, at_zero: Any) -> Any:
+        return at_zero if x == 0 else context.nan if context.isnan(x) else context.mpf(x > 0)
+
+    return {
+        **table,
+        **_logic(context),
+        sympy.exp: exponential,
+        sympy.Pow: power,
         sympy.ceiling: context.ceil,
         sympy.LambertW: context.lambertw,
         sympy.log: lambda x, *base: context.ln(x) / (context.ln(base[0]) if base else 1),
         sympy.atan2: context.atan2,
         sympy.Add: lambda *terms: context.fsum(terms),
         sympy.Mul: lambda *factors: context.fprod(factors),
-        sympy.Pow: context.power,
         sympy.Mod: lambda x, y: x - y * context.floor(x / y),
         sympy.Abs: abs,
         sympy.sign: context.sign,
         sympy.sinc: lambda x: context.one if x == 0 else context.sin(x) / x,
         # The second argument, the value at zero, is always there: SymPy puts in 1/2.
-        sympy.Heaviside: lambda x, at_zero: at_zero if x == 0 else context.mpf(x > 0),
-        sympy.Max: max,
-        sympy.Min: min,
+        sympy.Heaviside: step,
+        sympy.Max: lambda *values: context.nan if any(map(context.isnan, values)) else max(values),
+        sympy.Min: lambda *values: context.nan if any(map(context.isnan, values)) else min(values),
     }
-    return table | _logic(context)
+
+
+def _bounded(function: Operation, context: Any) -> Operation:
+    """Return a function that is NaN for arguments so large that reducing them would take minutes."""
+
+    def operation(x: Any) -> Any:
+        if x and context.isfinite(x) and context.mag(x) > LARGEST_MAGNITUDE:
+            return context.nan
+        return function(x)
+
+    return operation
 
 
 def _logic(context: Any) -> dict[type, Operation]:
-    def piecewise(*pairs: tuple[Any, bool]) -> Any:
+    """Return comparisons and what is made of them; a condition is True, False, or NaN when it isn't known."""
+
+    def comparison(holds: Operation) -> Operation:
+        return lambda x, y: context.nan if context.isnan(x) or context.isnan(y) else bool(holds(x, y))
+
+    def all_of(*conditions: Any) -> Any:
+        if any(condition is False for condition in conditions):
+            return False
+        return True if all(condition is True for condition in conditions) else context.nan
+
+    def negated(condition: Any) -> Any:
+        return (not condition) if isinstance(condition, bool) else context.nan
+
+    def piecewise(*pairs: tuple[Any, Any]) -> Any:
         # Every branch has been evaluated; one that isn't taken may well be NaN.
-        return next((value for value, condition in pairs if condition), context.nan)
+        for value, condition in pairs:
+            if condition is not False:
+                return value if condition is True else context.nan
+        return context.nan
 
     return {
-        sympy.Gt: lambda x, y: x > y,
-        sympy.Ge: lambda x, y: x >= y,
-        sympy.Lt: lambda x, y: x < y,
-        sympy.Le: lambda x, y: x <= y,
-        sympy.Eq: lambda x, y: x == y,
-        sympy.Ne: lambda x, y: x != y,
-        sympy.And: lambda *conditions: all(conditions),
-        sympy.Or: lambda *conditions: any(conditions),
-        sympy.Not: lambda condition: not condition,
-        sympy.ITE: lambda condition, x, y: x if condition else y,
+        sympy.Gt: comparison(lambda x, y: x > y),
+        sympy.Ge: comparison(lambda x, y: x >= y),
+        sympy.Lt: comparison(lambda x, y: x < y),
+        sympy.Le: comparison(lambda x, y: x <= y),
+        sympy.Eq: comparison(lambda x, y: x == y),
+        sympy.Ne: comparison(lambda x, y: x != y),
+        sympy.And: all_of,
+        sympy.Or: lambda *conditions: negated(all_of(*map(negated, conditions))),
+        sympy.Not: negated,
+        sympy.ITE: lambda condition, x, y: piecewise((x, condition), (y, True)),
         ExprCondPair: lambda value, condition: (value, condition),
         sympy.Piecewise: piecewise,
     }

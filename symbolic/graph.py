@@ -27,6 +27,26 @@ class Graph:
     nodes: tuple[Node, ...]
     roots: tuple[int, ...]
 
+    def below(self, root: int) -> list[int]:
+        """Return the numbers of a node and of all it is made of, each once."""
+        seen = {root}
+        stack = [root]
+        while stack:
+            for child in self.nodes[stack.pop()].children:
+                if child not in seen:
+                    seen.add(child)
+                    stack.append(child)
+        return sorted(seen)
+
+    def leaves(self, root: int) -> list[sympy.Basic]:
+        """Return the distinct leaves below a node that are not numbers, in order of first appearance."""
+        return [
+            self.nodes[number].expression
+            for number in self.below(root)
+            if not self.nodes[number].children
+            and not isinstance(self.nodes[number].expression, sympy.Number | sympy.NumberSymbol)
+        ]
+
 
 # Walked as they stand: their arguments are not subexpressions to compute.
 _OPAQUE = (AppliedUndef, sympy.Derivative)

@@ -170,12 +170,19 @@ class Model:
         for i, crossing in enumerate(self.crossings):
             symbol = sympy.Symbol(f"crossing_{i}", real=True)
             raw.append(Equation("crossing", Quantity(symbol, ""), symbol, sympy.sympify(crossing), ""))
-        expressions = graph.substitute([equation.expression for equation in raw], self._canonical)
+        expressions = tuple(equation.expression for equation in raw)
+        if self._canonical:
+            expressions = graph.substitute(expressions, self._canonical)
         expressions = made_real(expressions, self._canonical)
         return tuple(
             equation._replace(expression=expression)
             for equation, expression in zip(raw, expressions, strict=True)
         )
+
+    @cached_property
+    def expression_graph(self) -> graph.Graph:
+        """The expressions of all equations as one graph; its roots are in the order of `equations`."""
+        return graph.intern(equation.expression for equation in self.equations)
 
     def of_kind(self, kind: Kind) -> tuple[Equation, ...]:
         """Return the scalar equations of one kind, in order."""

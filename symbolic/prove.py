@@ -237,7 +237,7 @@ def vanishes_in_limit(
         )
         try:
             limit = sympy.limit(case, here, point, direction)
-        except (NotImplementedError, ValueError, PoleError):
+        except (NotImplementedError, TypeError, ValueError, PoleError):
             return False
         if not is_zero(limit):
             return False
@@ -249,7 +249,7 @@ def is_of_order(
 ) -> bool:
     """Tell whether an expression is proved to be O(small^(order + 1)); False means that nothing is known.
 
-    Its Taylor coefficients up to `order` are shown to vanish.
+    Its Taylor coefficients up to `order` are shown to vanish, and the next one to exist.
     """
     if size(expression) > MAX_NODES:
         return False
@@ -257,9 +257,11 @@ def is_of_order(
     here = sympy.Symbol(small.name, positive=True)
     for case in cases:
         derivative = case
-        for _ in range(order + 1):
+        for power in range(order + 2):
             coefficient = evaluated(derivative, {here: sympy.Integer(0)})
-            if coefficient.has(sympy.nan, sympy.zoo) or not is_zero(coefficient):
+            if coefficient.has(sympy.nan, sympy.zoo, sympy.oo):
+                return False
+            if power <= order and not is_zero(coefficient):
                 return False
             derivative = sympy.diff(derivative, here)
             if size(derivative) > MAX_NODES:

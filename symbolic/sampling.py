@@ -14,8 +14,8 @@ from sympy.core.function import AppliedUndef
 from mechsmith.symbolic import graph
 from mechsmith.symbolic.evaluate import Evaluator
 from mechsmith.symbolic.model import Model
-from mechsmith.symbolic.quantity import Quantity, leaf_name
-from mechsmith.symbolic.statement import Statement
+from mechsmith.symbolic.quantity import leaf_name
+from mechsmith.symbolic.statement import Limit, Statement
 
 DIGITS = 50
 # Relative: 50 digits less what cancellation within a side may take.
@@ -47,20 +47,42 @@ class Counterexample:
         return f"At {listed}: left {self.left:.12g}, right {self.right:.12g}."
 
 
-def range_of(model: Model, statement: Statement, name: str) -> tuple[float, float]:
-    """Return between what bounds a symbol of a statement may lie."""
-    if name in statement.ranges:
-        return statement.ranges[name]
-    if statement.expansion is not None and statement.expansion.small.name == name:
+class Ranges:
+    """Between what bounds each symbol of a statement may lie, and about what value."""
+
+    def __init__(self, model: Model, statement: Statement) -> None:
+        self._statement = statement
+        self._owners = {
+            symbol.name: quantity for quantity in model.quantities.values() for symbol in quantity.elements
+        }
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Return lower and upper bound: the statement's, or else the quantity's."""
+        statement = self._statement
+        if name in statement.ranges:
+            return statement.ranges[name]
+        if statement.expansion is not None and statement.expansion.small.name == name:
+            return 0.0, math.inf
+        if name in self._owners:
+            return self._owners[name].lower, self._owners[name].upper
+        if statement.limit is not None and statement.limit.symbol.name == name:
+            return _side(statement.limit)
+        return -math.inf, math.inf
+
+    def nominal(self, name: str) -> float:
+        """Return the nominal value; zero when there is none, or the statement says where to go."""
+        if name in self._statement.ranges or name not in self._owners:
+            return 0.0
+        return self._owners[name].nominal or 0.0
+
+
+def _side(limit: Limit) -> tuple[float, float]:
+    """Return the half line on which a limit is approached, when that is a half line from zero."""
+    if limit.point == sympy.oo or (limit.point == 0 and limit.direction == "+"):
         return 0.0, math.inf
-    if statement.limit is not None and statement.limit.symbol.name == name and name not in model.symbols:
-        return (0.0, math.inf) if statement.limit.direction == "+" else (-math.inf, 0.0)
-    quantity = _owner(model, name)
-    return (-math.inf, math.inf) if quantity is None else (quantity.lower, quantity.upper)
-
-
-def _owner(model: Model, name: str) -> Quantity | None:
-    return next((q for q in model.quantities.values() if any(e.name == name for e in q.elements)), None)
+    if limit.point == -sympy.oo or (limit.point == 0 and limit.direction == "-"):
+        return -math.inf, 0.0
+    return -math.inf, math.inf
 
 
 class Sampler:
@@ -69,18 +91,9 @@ class Sampler:
     def __init__(self, model: Model, statement: Statement, *, seed: int) -> None:
         # Not for secrets; the seed makes verdicts repeatable.
         self._random = random.Random(seed)  # noqa: S311
-        self._plans = {
-            name: self._plan(model, statement, name)
-            for name in sorted({name for pair in statement.pairs for name in names_in(pair)})
-        }
-
-    @staticmethod
-    def _plan(model: Model, statement: Statement, name: str) -> tuple[float, float, float]:
-        """Return lower, upper and nominal, which is zero when there is none."""
-        lower, upper = range_of(model, statement, name)
-        quantity = _owner(model, name)
-        nominal = 0.0 if name in statement.ranges or quantity is None else (quantity.nominal or 0.0)
-        return lower, upper, nominal
+        ranges = Ranges(model, statement)
+        names = sorted({name for pair in statement.pairs for name in names_in(pair)})
+        self._plans = {name: (*ranges.bounds(name), ranges.nominal(name)) for name in names}
 
     def point(self) -> dict[str, Fraction]:
         """Return a new point."""
@@ -144,12 +157,15 @@ class _Agreement:
     def __init__(self, statement: Statement) -> None:
         lefts, rights = zip(*statement.pairs, strict=True)
         self._expressions = (*lefts, *rights)
-        self._terms = [term for side in self._expressions for term in sympy.Add.make_args(side)]
-        self._evaluator = Evaluator([*self._expressions, *self._terms], digits=DIGITS)
-        self._precise: Evaluator | None = None
         self._floats = any(
             isinstance(node.expression, sympy.Float) for node in graph.intern(self._expressions).nodes
         )
+        # What a difference is measured by where it can't be expected to be nothing.
+        self._terms: list[sympy.Basic] = []
+        if self._floats or statement.limit is not None or statement.expansion is not None:
+            self._terms = [term for side in self._expressions for term in sympy.Add.make_args(side)]
+        self._evaluator = Evaluator([*self._expressions, *self._terms], digits=DIGITS)
+        self._precise: Evaluator | None = None
         self._differing = 0
 
     def __call__(self, point: dict[str, Fraction]) -> str:

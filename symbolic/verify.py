@@ -15,7 +15,7 @@ from mechsmith.symbolic import graph, prove
 from mechsmith.symbolic.dimensions import dimension_of
 from mechsmith.symbolic.model import Model
 from mechsmith.symbolic.names import ModelError
-from mechsmith.symbolic.sampling import Counterexample, Sampler, compare, names_in, range_of
+from mechsmith.symbolic.sampling import Counterexample, Ranges, Sampler, compare, names_in
 from mechsmith.symbolic.statement import Expansion, Identity, Limit, Scope, Statement, Status
 from mechsmith.symbolic.units import DimensionError
 
@@ -104,12 +104,23 @@ def verify(
 
 
 def verify_identity(model: Model, identity: Identity, *, seed: int = 0, points: int = 20) -> Verdict:
-    """Return the verdict on one identity; see `verify`."""
+    """Return the verdict on one identity; see `verify`.
+
+    Raises
+    ------
+    ModelError
+        If a symbol of the statement has no unit, or an expression in it can't be evaluated.
+    """
     start = time.perf_counter()
     try:
-        finding = judge(model, identity.of(model), seed=seed, points=points)
+        statement = identity.of(model)
     except ModelError as error:
         finding = Finding("refuted", "statement", f"It can't be stated of this model: {error}")
+        return Verdict(identity, *finding, seconds=time.perf_counter() - start)
+    try:
+        finding = judge(model, statement, seed=seed, points=points)
+    except ModelError as error:
+        raise ModelError(f"model {model.name!r}: identity {identity.name!r}: {error}") from None
     return Verdict(identity, *finding, seconds=time.perf_counter() - start)
 
 
@@ -117,7 +128,7 @@ def verify_table(verdicts: Iterable[Verdict]) -> tuple[Row, ...]:
     """Return the verdicts as rows of text and numbers, to be printed by whoever likes."""
     return tuple(
         Row(
-            f"{verdict.identity.prefix}{verdict.identity.name}",
+            f"{verdict.identity.prefix.rstrip('_')} {verdict.identity.name}".lstrip(),
             verdict.identity.kind,
             verdict.status,
             verdict.identity.expected,
@@ -247,12 +258,11 @@ def _proof(model: Model, statement: Statement, expanded: Statement) -> str | Non
 def _proved(model: Model, statement: Statement, pair: tuple[Any, Any]) -> bool:
     if prove.size(*pair) > prove.MAX_NODES:
         return False
-    difference = pair[0] - pair[1]
-    positive = [
-        leaf.name
-        for leaf in graph.leaves(pair)
-        if isinstance(leaf, sympy.Symbol) and range_of(model, statement, leaf.name)[0] >= 0
-    ]
+    # Not evaluated: floats would be rounded before they are made exact.
+    opposite = sympy.Mul(sympy.Integer(-1), pair[1], evaluate=False)
+    difference = sympy.Add(pair[0], opposite, evaluate=False)
+    ranges = Ranges(model, statement)
+    positive = [name for name in names_in(pair) if ranges.bounds(name)[0] >= 0]
     if statement.limit is not None:
         return prove.vanishes_in_limit(difference, *statement.limit, positive)
     if statement.expansion is not None:
