@@ -233,7 +233,6 @@ class CStep:
     trial_call: str
     start_call: str
     crossing_call: str
-    update_call: str
 
 
 def _step(names: Names, discretisation: Discretisation) -> CStep | None:
@@ -254,7 +253,6 @@ def _step(names: Names, discretisation: Discretisation) -> CStep | None:
     ends_call = ["from", "to"] if has("s") else []
     p_call = ["p"] if has("p") else []
     shown = ["&input"] if has("u") else []
-    update_call = ["x", *d_call, *(["&now"] if has("u") else []), *p_call]
     return CStep(
         reconstruct=reconstruct_body(names, discretisation),
         reconstruct_parameters=", ".join(
@@ -284,7 +282,7 @@ def _step(names: Names, discretisation: Discretisation) -> CStep | None:
         parameters=", ".join(
             [
                 state,
-                *(a.parameter.removeprefix("const ") for a in names.arguments("d")),
+                *held,
                 *ends,
                 *fixed,
                 f"{names.scalar} dt",
@@ -298,7 +296,6 @@ def _step(names: Names, discretisation: Discretisation) -> CStep | None:
         trial_call=", ".join(["&trial", *d_call, *ends_call, *p_call]),
         start_call=", ".join(["&start", *d_call, *ends_call, *p_call]),
         crossing_call=", ".join(["x", *d_call, *shown, *p_call]),
-        update_call=", ".join(update_call),
     )
 
 

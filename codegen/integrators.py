@@ -174,11 +174,10 @@ def _collocated(
     affine = is_affine(rate(x, stages[0]), x)
     increments = SX.zeros(size * count)
     correction = SX.zeros(size * count)
-    for iteration in range(1 if affine else iterations):
+    for _ in range(1 if affine else iterations):
         points = [x + increments[i * size : (i + 1) * size] for i in range(count)]
         defect = _defect(rate, points, stages, h, matrix, increments, size)
-        if iteration == 0 or affine:
-            factors = _factorise(_stage_matrix(rate, points, stages, h, matrix, size))
+        factors = _factorise(_stage_matrix(rate, points, stages, h, matrix, size))
         correction = _solve(factors, -defect)
         increments = increments + correction
     points = [x + increments[i * size : (i + 1) * size] for i in range(count)]

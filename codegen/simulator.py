@@ -151,7 +151,9 @@ class CasadiSimulator:
         )
         for k in range(len(time)):
             motion.record(k)
-            if k + 1 < len(time):
+            if motion.failed(f"at t = {time[k]:.6g} s (sample {k})"):
+                break
+            if k + 1 < len(time) and len(x0):
                 motion.advance(samples[k], samples[k + 1], float(time[k + 1] - time[k]))
                 if motion.failed(f"at t = {time[k + 1]:.6g} s (sample {k + 1})"):
                     break
@@ -194,7 +196,12 @@ class _Motion:
         self.unsolved = False
 
     def record(self, k: int) -> None:
-        """Write down sample k."""
+        """Update the discrete states at sample k, then write the sample down."""
+        if "update" in self.functions.functions:
+            before = (self.x, self.d, (), self.samples[k, : self.inputs], self.p)
+            if self.with_sensitivities:
+                self.d_theta = self._chain("update", before)
+            self.d = self.functions.evaluate("update", *before)[:, 0]
         point = (self.x, self.d, (), self.samples[k, : self.inputs], self.p)
         self.states[k], self.discrete_states[k] = self.x, self.d
         if "output" in self.functions.functions:
@@ -209,19 +216,11 @@ class _Motion:
         return total
 
     def advance(self, start: Array, stop: Array, length: float) -> None:
-        """Advance the states over one sample interval; discrete states change at its end."""
-        point = (self.x, self.d, (), start[: self.inputs], self.p)
-        new_d, new_d_theta = self.d, self.d_theta
-        if "update" in self.functions.functions:
-            new_d = self.functions.evaluate("update", *point)[:, 0]
-            if self.with_sensitivities:
-                new_d_theta = self._chain("update", point)
-        if len(self.x):
-            for left, right, count in self._pieces(start, stop, length):
-                width = (right - left) / count
-                for j in range(count):
-                    self._substep(start, stop, length, left + j * width, width)
-        self.d, self.d_theta = new_d, new_d_theta
+        """Advance the continuous states over one sample interval, the discrete ones held."""
+        for left, right, count in self._pieces(start, stop, length):
+            width = (right - left) / count
+            for j in range(count):
+                self._substep(start, stop, length, left + j * width, width)
 
     def _pieces(self, start: Array, stop: Array, length: float) -> list[tuple[float, float, int]]:
         least = self.rules.integrator.substeps

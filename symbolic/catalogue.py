@@ -5,7 +5,6 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
@@ -76,7 +75,7 @@ def _made(module: ModuleType, path: str, name: str) -> Model:
         for key, value in vars(module).items()
         if callable(value) and not inspect.isclass(value) and not key.startswith("_")
     }
-    own = [key for key, value in functions.items() if value.__module__ == module.__name__]
+    own = [key for key, value in functions.items() if getattr(value, "__module__", "") == module.__name__]
     if name not in functions:
         raise ModelError(
             f"file {path!r} has no function {name!r}{_nearest(name, own)} It has: {', '.join(own) or 'none'}."
@@ -116,21 +115,12 @@ def _load(path: Path) -> ModuleType:
         raise
     except Exception as error:  # whatever a user's file raises is told with the file's name
         del sys.modules[spec.name]
-        line = next(
-            (
-                f.lineno
-                for f in reversed(traceback.extract_tb(error.__traceback__))
-                if f.filename == str(path)
-            ),
-            None,
-        )
-        where = "" if line is None else f", line {line}"
         raise ModelError(
-            f"file {str(path)!r}{where} fails when it is loaded: {type(error).__name__}: {error}"
+            f"file {str(path)!r} fails when it is loaded: {type(error).__name__}: {error}"
         ) from error
     return module
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(names), n=1)
-    return f"; did you mean {close[0]!r}?" if close else "."
+    return f". Did you mean {close[0]!r}?" if close else "."

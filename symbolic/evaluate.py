@@ -41,7 +41,7 @@ class Evaluator:
         self._context = mpmath.MPContext()
         self._context.dps = digits
         self._operations = _operations(self._context)
-        for node in self._graph.nodes:
+        for node in reversed(self._graph.nodes):  # The outermost that isn't known is named.
             cls = type(node.expression)
             if node.children and cls not in self._operations:
                 if not issubclass(cls, sympy.Function):

@@ -15,7 +15,7 @@ from mechsmith.symbolic import graph
 from mechsmith.symbolic.evaluate import Evaluator
 from mechsmith.symbolic.model import Model
 from mechsmith.symbolic.quantity import leaf_name
-from mechsmith.symbolic.statement import Limit, Statement
+from mechsmith.symbolic.statement import Expansion, Limit, Statement
 
 DIGITS = 50
 # Relative: 50 digits less what cancellation within a side may take.
@@ -27,10 +27,11 @@ SHRINKAGE = 1e-30
 # Steps towards a limit; and how much of a difference the last one may leave.
 LIMIT_STEPS = (Fraction(1, 10**4), Fraction(1, 10**8), Fraction(1, 10**16))
 LIMIT_SHRINKAGE = 0.3
-# Where the order of a remainder is measured, and shown; the order is an integer for smooth models.
-EXPANSION_STEPS = (Fraction(1, 10**6), Fraction(1, 10**7))
+# Where the order of a remainder is measured, and shown. Between these steps a smooth remainder's order is off
+# its integer by the first step times some ratio of coefficients; one with a logarithm by 0.035.
+EXPANSION_STEPS = (Fraction(1, 10**12), Fraction(1, 10**13))
 EXPANSION_SHOWN = Fraction(1, 10**3)
-ORDER_MARGIN = 0.2
+ORDER_MARGIN = 0.02
 ATTEMPTS = 20
 
 
@@ -132,9 +133,9 @@ def names_in(expressions: Iterable[sympy.Basic]) -> list[str]:
 def compare(sampler: Sampler, statement: Statement, *, points: int) -> tuple[Counterexample | None, str]:
     """Return the first point found where the sides differ, if any, and what was found in a sentence."""
     if statement.expansion is not None:
-        test: _Agreement = _Order(statement)
+        test: _Agreement = _Order(statement, statement.expansion)
     elif statement.limit is not None:
-        test = _Tendency(statement)
+        test = _Tendency(statement, statement.limit)
     else:
         test = _Agreement(statement)
     agreed = 0
@@ -205,9 +206,10 @@ class _Agreement:
 class _Passage(_Agreement):
     """The difference of the sides on the way of one symbol to a point."""
 
-    def __init__(self, statement: Statement) -> None:
+    def __init__(self, statement: Statement, *, digits: int) -> None:
         super().__init__(statement)
-        self._evaluator = Evaluator([*self._expressions, *self._terms], digits=2 * DIGITS)
+        self._digits = digits
+        self._evaluator = Evaluator([*self._expressions, *self._terms], digits=digits)
         self._half = len(self._expressions) // 2
 
     def _differences(self, points: list[dict[str, Fraction]]) -> tuple[list[Any], Any]:
@@ -228,11 +230,10 @@ class _Passage(_Agreement):
 class _Order(_Passage):
     """The sides differ by a remainder of the stated order."""
 
-    def __init__(self, statement: Statement) -> None:
-        super().__init__(statement)
-        if statement.expansion is None:
-            raise TypeError("a statement without expansion has no order")
-        self._small, self._order = statement.expansion
+    def __init__(self, statement: Statement, expansion: Expansion) -> None:
+        self._small, self._order = expansion
+        # Digits for a remainder of the stated order at the last step, and as many again to measure it with.
+        super().__init__(statement, digits=DIGITS + 13 * (self._order + 2))
 
     def __call__(self, point: dict[str, Fraction]) -> str:
         differences, scale = self._differences(
@@ -240,7 +241,7 @@ class _Order(_Passage):
         )
         if not differences:
             return "undefined"
-        negligible = mpmath.mpf(10) ** (10 - 2 * DIGITS) * scale
+        negligible = mpmath.mpf(10) ** (10 - self._digits) * scale
         if differences[1] <= negligible:
             return "agree"
         ratio = float(EXPANSION_STEPS[0] / EXPANSION_STEPS[1])
@@ -260,11 +261,9 @@ class _Tendency(_Passage):
 
     reason = "The difference doesn't tend to zero."
 
-    def __init__(self, statement: Statement) -> None:
-        super().__init__(statement)
-        if statement.limit is None:
-            raise TypeError("a statement without limit tends to nothing")
-        self._limit = statement.limit
+    def __init__(self, statement: Statement, limit: Limit) -> None:
+        super().__init__(statement, digits=2 * DIGITS)
+        self._limit = limit
 
     def _near(self, point: dict[str, Fraction], step: Fraction) -> dict[str, Fraction]:
         symbol, target, direction = self._limit

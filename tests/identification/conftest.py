@@ -152,7 +152,9 @@ def stribeck_record(parameters: Array, *, noise: float = 0.0) -> Record:
     return Record.from_arrays(time, columns, source="stribeck")
 
 
-def slider_record(mass: float, damping: float, start: float = 0.0, *, delay: int = 0, seed: int = 0) -> Record:
+def slider_record(
+    mass: float, damping: float, start: float = 0.0, *, delay: int = 0, seed: int = 0
+) -> Record:
     """Return a record of the slider; the force that is recorded comes `delay` samples before it acts."""
     time, force, _ = signals(300, seed=seed)
     force = 100.0 * force
