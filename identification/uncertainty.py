@@ -132,28 +132,11 @@ def precision(problem: Problem, vector: Array, options: Uncertainty) -> Precisio
     padding = np.zeros((max(len(vector) - len(jacobian), 0), len(vector)))
     _, singular, right = np.linalg.svd(np.vstack([jacobian / weight, padding]), full_matrices=False)
     kept = singular > options.rank_tolerance * singular[0]
-    inverse = (right[kept].T / singular[kept] ** 2) @ right[kept]
     null = right[~kept]
     in_null = np.sum(null**2, axis=0) > PARTICIPATION
-
-    samples = sum(r.size for r in residuals)
-    deviation = _residual_deviation(problem, residuals, int(kept.sum()), options)
-    scores, lags = _scores(problem, jacobian / weight, residuals)
-    middle = sum((_long_run(s, lags) for s in scores), np.zeros_like(inverse))
-    known = options.known_noise if options.known_noise is not None else bool(problem.priors)
-    spread = 1.0 if known else deviation
-    free = max(samples - int(kept.sum()), 1)
-    divisor = samples / (samples - 1) if options.degrees_of_freedom == "samples-1" else samples / free
-    prior_rows = (jacobian / weight)[samples:]
-    prior = prior_rows.T @ prior_rows
-    factor = _scale_of(residuals)
-    units = np.outer(1.0 / weight, 1.0 / weight)
-    # The factors are applied to each side in turn: their squares would overflow.
-    white = (inverse * spread / weight[:, None]) * (spread / weight[None, :])
-    corrected = inverse @ (middle * divisor) @ inverse
-    corrected = (corrected * factor / weight[:, None]) * (factor / weight[None, :])
-    if len(prior_rows):
-        corrected = corrected + inverse @ prior @ inverse * units
+    inverse = (right[kept].T / singular[kept] ** 2) @ right[kept]
+    rank = int(kept.sum())
+    white, corrected, lags = _covariances(problem, jacobian, weight, inverse, residuals, rank, options)
     for matrix in (white, corrected):
         matrix[in_null, :] = matrix[:, in_null] = np.nan
         matrix[in_null, in_null] = np.inf
@@ -161,23 +144,56 @@ def precision(problem: Problem, vector: Array, options: Uncertainty) -> Precisio
     is_white = all(test.p_value >= options.whiteness_level for test in tests)
     chosen = white if is_white else corrected
     weak = in_null | _weak(problem, vector, np.sqrt(np.diag(chosen)), options)
-    low, high = _intervals(problem, vector, chosen, weak, free, options)
-    plain = np.linalg.svd(jacobian / max(weight), compute_uv=False)
+    freedom = max(sum(r.size for r in residuals) - rank, 1)
+    low, high = _intervals(problem, vector, chosen, weak, freedom, options)
     return Precision(
-        white,
-        corrected,
-        is_white,
-        tests,
-        singular,
-        _ratio(plain),
-        _ratio(singular),
-        tuple(_direction(problem, row / weight, row) for row in null),
-        tuple(name for name, one in zip(problem.names, weak, strict=True) if one),
-        low,
-        high,
-        deviation,
-        lags,
+        covariance_white=white,
+        covariance_corrected=corrected,
+        white=is_white,
+        whiteness=tests,
+        singular_values=singular,
+        condition=_ratio(np.linalg.svd(jacobian / max(weight), compute_uv=False)),
+        scaled_condition=_ratio(singular),
+        null_directions=tuple(_direction(problem, row / weight, row) for row in null),
+        undetermined=tuple(name for name, one in zip(problem.names, weak, strict=True) if one),
+        lower=low,
+        upper=high,
+        residual_deviation=_residual_deviation(residuals, rank, options),
+        lags=lags,
     )
+
+
+def _covariances(
+    problem: Problem,
+    jacobian: Array,
+    weight: Array,
+    inverse: Array,
+    residuals: list[Array],
+    rank: int,
+    options: Uncertainty,
+) -> tuple[Array, Array, int]:
+    """Return the covariance for white residuals, the corrected one, and the latter's bandwidth.
+
+    The corrected one is the sandwich H^-1 S H^-1 of the inverse of H = J'J (`inverse`, column-scaled) around the long-run sum S of
+    the scores, times m / (m - rank) as the white one's.
+    """
+    samples = sum(r.size for r in residuals)
+    scaled = jacobian / weight
+    known = options.known_noise if options.known_noise is not None else bool(problem.priors)
+    spread = 1.0 if known else _residual_deviation(residuals, rank, options)
+    subtracted = 1 if options.degrees_of_freedom == "samples-1" else rank
+    scores, lags = _scores(scaled, residuals)
+    middle = sum((_long_run(s, lags) for s in scores), np.zeros_like(inverse))
+    middle *= samples / max(samples - subtracted, 1)
+    sandwich, scale = inverse @ middle @ inverse, _scale_of(residuals)
+    # the factors are applied to rows and columns in turn: their squares could overflow
+    white = (inverse * (spread / weight)[:, None]) * (spread / weight)
+    corrected = (sandwich * (scale / weight)[:, None]) * (scale / weight)
+    if len(scaled) > samples:
+        prior_rows = scaled[samples:]
+        added = inverse @ (prior_rows.T @ prior_rows) @ inverse
+        corrected = corrected + added / weight[:, None] / weight
+    return white, corrected, lags
 
 
 def _nothing_known(problem: Problem, residuals: list[Array], options: Uncertainty) -> Precision:
@@ -185,7 +201,7 @@ def _nothing_known(problem: Problem, residuals: list[Array], options: Uncertaint
     unknown = np.full((n, n), np.nan)
     np.fill_diagonal(unknown, np.inf)
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    deviation = _residual_deviation(problem, residuals, n, options)
+    deviation = _residual_deviation(residuals, n, options)
     values = np.full(n, np.nan)
     return Precision(
         unknown, unknown, False, (), values, np.nan, np.nan, (), problem.names, low, high, deviation, 0
@@ -196,7 +212,7 @@ def _scale_of(residuals: list[Array]) -> float:
     return max(float(np.abs(r).max(initial=0.0)) for r in residuals) or 1.0
 
 
-def _residual_deviation(problem: Problem, residuals: list[Array], rank: int, options: Uncertainty) -> float:
+def _residual_deviation(residuals: list[Array], rank: int, options: Uncertainty) -> float:
     stacked = np.concatenate([r.reshape(-1) for r in residuals])
     subtracted = 1 if options.degrees_of_freedom == "samples-1" else rank
     if len(stacked) <= subtracted:
@@ -208,7 +224,7 @@ def _ratio(singular: Array) -> float:
     return float(singular[0] / singular[-1]) if singular[-1] > 0.0 else math.inf
 
 
-def _scores(problem: Problem, jacobian: Array, residuals: list[Array]) -> tuple[list[Array], int]:
+def _scores(jacobian: Array, residuals: list[Array]) -> tuple[list[Array], int]:
     """Return each record's products of residual and Jacobian row, summed over outputs, (rows, n), and the bandwidth."""
     scale = _scale_of(residuals)
     scores, begin = [], 0

@@ -65,6 +65,7 @@ def make_lugre(*, motion: Motion = "rotary") -> Model:
             Quantity("force", force, description="friction, F"): s0 * z + damping * bristle_rate + viscous
         },
         crossings=(velocity,),
+        integrals={"velocity": Quantity("position", length, description="integral of the velocity")},
         identities=LUGRE_IDENTITIES,
         description="LuGre friction with velocity-dependent bristle damping and quadratic viscous friction.",
         references=(SOURCE,),

@@ -65,7 +65,7 @@ def test_intervals_cover_with_white_and_with_coloured_noise(systems: Any) -> Non
     """Seeds 0 to 99, fixed beforehand; coverage judged binomially at 0.1 % per parameter."""
     clean, runs = systems.line_record(), 100
     truth = np.array([12.0, 7.0, -1.5])
-    for pole in (0.0, 0.8):
+    for pole, promised in ((0.0, 0.95), (0.5, 0.95), (0.8, 0.85)):
         hits, narrow = np.zeros(3), np.zeros(3)
         for seed in range(runs):
             noise = lfilter(
@@ -74,14 +74,11 @@ def test_intervals_cover_with_white_and_with_coloured_noise(systems: Any) -> Non
             estimate = fit(systems, with_noise(clean, noise[200:]))
             hits += (estimate.intervals[:, 0] <= truth) & (truth <= estimate.intervals[:, 1])
             narrow += np.abs(estimate.values - truth) <= 1.97 * estimate.deviations_white
-        if pole == 0.0:
-            assert np.all(hits >= binom.ppf(0.001, runs, 0.95))
-        else:
-            # Bartlett weights are known to leave intervals too short in samples of 400 with such noise (Andrews 1991,
-            # table II: coverage 0.88-0.90 for 95 %): the demand is 0.85, and that white intervals do worse
-            assert np.all(hits >= binom.ppf(0.001, runs, 0.85))
-            assert narrow[2] < hits[2]
-            assert narrow[2] < binom.ppf(0.001, runs, 0.85)
+        # Bartlett weights make intervals too short where noise is correlated over a good part of the record, so at a
+        # pole of 0.8 only 85 % are asked for (measured: 91, 91, 89 of 100; with the white covariance 61, 49, 46)
+        assert np.all(hits >= binom.ppf(0.001, runs, promised))
+        if pole > 0.0:
+            assert np.all(narrow < binom.ppf(0.001, runs, 0.95))
 
 
 def test_correction_is_near_the_true_deviation_of_a_mean(systems: Any) -> None:
@@ -215,7 +212,7 @@ def test_toml_refuses_what_it_has_no_word_for() -> None:
 
 def test_names_that_are_not_there(systems: Any) -> None:
     estimate = fit(systems, systems.line_record())
-    with pytest.raises(EstimateError, match="no 'stray'.*mass, viscous, offset"):
+    with pytest.raises(EstimateError, match=r"no 'stray'.*mass, viscous, offset"):
         estimate["stray"]
     with pytest.raises(EstimateError, match="'stray' is not free"):
         estimate.deviation("stray")

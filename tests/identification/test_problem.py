@@ -114,7 +114,7 @@ def test_what_is_wrong_is_named(systems: Any, options: dict[str, Any], words: li
 
 def test_missing_column_and_missing_value_are_named(systems: Any) -> None:
     record = systems.line_record()
-    with pytest.raises(ProblemError, match="no column 'velocity'.*Rename"):
+    with pytest.raises(ProblemError, match=r"no column 'velocity'.*Rename"):
         Problem(systems.line, (record.select(["acceleration", "force"]),), ("mass",))
     with pytest.raises(ProblemError, match=r"no output of 'line' \(force\) is a column"):
         Problem(systems.line, (record.select(["acceleration", "velocity"]),), ("mass",))
