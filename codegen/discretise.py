@@ -171,7 +171,7 @@ def _substeps(functions: FunctionSet, integrator: Integrator) -> dict[str, casad
 
     def rate(state: SX, inputs: SX) -> SX:
         value = derivative(state, d, [], inputs, p)
-        return value if mass is None else integrators.solve(mass(state, d, [], inputs, p), value)
+        return value if mass is None else integrators.solve_mass(mass(state, d, [], inputs, p), value)
 
     stages = [v[i * size : (i + 1) * size] for i in range(len(integrator.nodes))]
     step = integrator.build(rate, x, stages, h, casadi.vertcat(d, p))

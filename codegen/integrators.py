@@ -26,6 +26,7 @@ RADAU_MATRIX = (
 )
 # Where h |lambda| on the negative real axis leaves the stability region of the classical method of order 4.
 RUNGE_KUTTA_LIMIT = 2.785293563405282
+LARGEST_ADJUGATE = 3  # rows of a matrix whose system is solved by Cramer's rule
 
 
 @dataclass(frozen=True)
@@ -172,13 +173,14 @@ def _collocated(
     """Return the last stage X_s of X_i = x + h sum_j a_ij f(X_j, u_j), with derivatives by implicit differentiation."""
     size, count = x.numel(), len(stages)
     affine = is_affine(rate(x, stages[0]), x)
+    if affine:
+        rate = _affine_form(rate, x)
     increments = SX.zeros(size * count)
     correction = SX.zeros(size * count)
     for _ in range(1 if affine else iterations):
         points = [x + increments[i * size : (i + 1) * size] for i in range(count)]
         defect = _defect(rate, points, stages, h, matrix, increments, size)
-        factors = _factorise(_stage_matrix(rate, points, stages, h, matrix, size))
-        correction = _solve(factors, -defect)
+        correction = _solve(_stage_matrix(rate, points, stages, h, matrix, size), [-defect])[0]
         increments = increments + correction
     points = [x + increments[i * size : (i + 1) * size] for i in range(count)]
     # The stage equations G(increments, x, others) = 0 define the increments; so do their derivatives.
@@ -186,15 +188,25 @@ def _collocated(
     points_free = [x + free[i * size : (i + 1) * size] for i in range(count)]
     equations = _defect(rate, points_free, stages, h, matrix, free, size)
     by_both = casadi.substitute(casadi.jacobian(equations, casadi.vertcat(x, others)), free, increments)
-    factors = _factorise(_stage_matrix(rate, points, stages, h, matrix, size))
-    columns = [_solve(factors, -by_both[:, j])[-size:] for j in range(size + others.numel())]
-    derivative = casadi.horzcat(*columns) if columns else SX.zeros(size, 0)
+    right = [-by_both[:, j] for j in range(size + others.numel())]
+    columns = _solve(_stage_matrix(rate, points, stages, h, matrix, size), right)
+    derivative = casadi.horzcat(*(column[-size:] for column in columns))
     return Substep(
         points[-1],
         SX(0) if affine else _relative_change(x, increments, correction, size),
         SX.eye(size) + derivative[:, :size],
         derivative[:, size:],
     )
+
+
+def _affine_form(rate: Rate, x: SX) -> Rate:
+    """Return an affine rate as A x + b, which shares A with the stage matrix."""
+
+    def affine(state: SX, inputs: SX) -> SX:
+        slope = rate(x, inputs)
+        return casadi.jacobian(slope, x) @ state + casadi.substitute(slope, x, SX.zeros(x.numel()))
+
+    return affine
 
 
 def _relative_change(x: SX, increments: SX, correction: SX, size: int) -> SX:
@@ -243,12 +255,43 @@ def _stage_matrix(
     return rows
 
 
-def _factorise(rows: list[list[SX]]) -> list[list[SX]]:
-    """Return L and U in one table, without pivoting, skipping zeros.
+def _solve(rows: list[list[SX]], right: Sequence[SX]) -> list[SX]:
+    """Return the solutions for several right-hand sides, without pivoting.
 
     The matrix is the identity minus h times a Jacobian: its leading minors vanish for no stable linear
     system, since the coefficient matrices have eigenvalues and leading minors with positive real part.
     """
+    if len(rows) <= LARGEST_ADJUGATE:
+        return _solve_by_adjugate(rows, right)
+    factors = _factorise(rows)
+    return [_substitute_back(factors, column) for column in right]
+
+
+def _solve_by_adjugate(rows: list[list[SX]], right: Sequence[SX]) -> list[SX]:
+    """Return the solutions by Cramer's rule: one division, and no chain of divisions that wait for each other."""
+    size = len(rows)
+    cofactors = [[_cofactor(rows, i, j) for j in range(size)] for i in range(size)]
+    determinant = sum((rows[0][j] * cofactors[0][j] for j in range(size)), SX(0))
+    return [
+        casadi.vertcat(
+            *(sum((cofactors[i][j] * b[i] for i in range(size)), SX(0)) / determinant for j in range(size))
+        )
+        for b in right
+    ]
+
+
+def _cofactor(rows: list[list[SX]], i: int, j: int) -> SX:
+    minor = [[value for k, value in enumerate(row) if k != j] for m, row in enumerate(rows) if m != i]
+    sign = -1.0 if (i + j) % 2 else 1.0
+    if not minor:
+        return SX(1)
+    if len(minor) == 1:
+        return sign * minor[0][0]
+    return sign * (minor[0][0] * minor[1][1] - minor[0][1] * minor[1][0])
+
+
+def _factorise(rows: list[list[SX]]) -> list[list[SX]]:
+    """Return L and U in one table, skipping zeros."""
     table = [list(row) for row in rows]
     size = len(table)
     for k in range(size):
@@ -262,7 +305,7 @@ def _factorise(rows: list[list[SX]]) -> list[list[SX]]:
     return table
 
 
-def _solve(factors: list[list[SX]], right: SX) -> SX:
+def _substitute_back(factors: list[list[SX]], right: SX) -> SX:
     size = len(factors)
     values = [right[i] for i in range(size)]
     for i in range(size):
@@ -277,7 +320,14 @@ def _solve(factors: list[list[SX]], right: SX) -> SX:
     return casadi.vertcat(*values)
 
 
-def solve(matrix: SX, right: SX) -> SX:
-    """Return the solution of a linear system with a matrix that needs no pivoting, such as a mass matrix."""
+def solve_mass(matrix: SX, right: SX) -> SX:
+    """Return the solution of M a = f.
+
+    A symmetric M is positive definite and needs no pivoting. Any other is solved by QR, which divides by no
+    entry of M: one that vanishes at a legal state does no harm.
+    """
     size = matrix.size1()
-    return _solve(_factorise([[matrix[i, j] for j in range(size)] for i in range(size)]), right)
+    if casadi.is_equal(casadi.cse(matrix), casadi.cse(matrix.T), 20):
+        rows = [[matrix[i, j] for j in range(size)] for i in range(size)]
+        return _substitute_back(_factorise(rows), right)
+    return casadi.solve(matrix, right)

@@ -64,7 +64,8 @@ def identify(
     """
     if not problem.names:
         raise ProblemError("problem: nothing is free. Name at least one parameter or initial state in free.")
-    given = start.free if isinstance(start, Estimate) else start
+    # also what the estimate held fixed: it may be free now
+    given = start.parameters if isinstance(start, Estimate) else start
     vector = problem.start_vector(given, required=method.needs_start)
     check_start(problem, vector)
     dead = dead_names(problem, vector)

@@ -193,6 +193,19 @@ def known_value(
     return slot.nominal
 
 
+def default_start(slot: Slot, records: Sequence[Record]) -> float | None:
+    """Return where a free slot starts when nothing is given: measured, nominal, or amid finite bounds; else None."""
+    if slot.kind == "state" and slot.record is not None:
+        column = slot.base.split(":", 1)[1]
+        if column in records[slot.record]:
+            return float(records[slot.record][column][0])
+    if slot.nominal is not None:
+        return slot.nominal
+    if math.isfinite(slot.upper - slot.lower):
+        return math.sqrt(slot.lower * slot.upper) if slot.lower > 0.0 else 0.5 * (slot.lower + slot.upper)
+    return None
+
+
 def check_bounds(slot: Slot, bounds: object) -> tuple[float, float]:
     """Return the bounds of a free slot, overridden where given."""
     try:

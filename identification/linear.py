@@ -6,7 +6,7 @@ import casadi
 import numpy as np
 from mechsmith.identification.constrained import constrained_least_squares, violated
 from mechsmith.identification.method import MethodError, Progress, Solution, residual_scale
-from mechsmith.identification.norms import norm
+from mechsmith.identification.norms import norm, triangular_factor
 from mechsmith.identification.problem import Problem
 from mechsmith.identification.residuals import EquationError
 from numpy.typing import NDArray
@@ -44,21 +44,23 @@ class LinearLeastSquares:
             If the problem is not linear; it names the parameters.
         """
         require_linear(problem)
-        jacobian = problem.jacobian(start)
         scale = residual_scale(problem, start)
-        residual = problem.residual_vector(start) / scale
+        residual, jacobian = problem.linearised(start)
+        residual = residual / scale
         weight = np.array([norm(column) for column in jacobian.T])
         weight[weight == 0.0] = 1.0
-        left, singular, right = np.linalg.svd(jacobian / weight, full_matrices=False)
+        # the last column of the factor is the residual in the coordinates of the others
+        factor = triangular_factor(np.column_stack([jacobian / weight, residual]))
+        left, singular, right = np.linalg.svd(factor[:, :-1], full_matrices=False)
         kept = singular > self.rank_tolerance * singular[0]
-        step = right[kept].T @ ((left.T[kept] @ -residual) / singular[kept])
+        step = right[kept].T @ ((left.T[kept] @ -factor[:, -1]) / singular[kept])
         vector = start + step / weight * scale
         lower, upper = problem.space.lower, problem.space.upper
         message = f"rank {int(kept.sum())} of {len(vector)}"
         history = (Progress(0, 0, norm(residual) * scale),)
         if np.any(vector < lower) or np.any(vector > upper):
             bounds = ((lower - start) * weight / scale, (upper - start) * weight / scale)
-            found = lsq_linear(jacobian / weight, -residual, bounds, method="bvls", tol=1e-14)
+            found = lsq_linear(factor[:, :-1], -factor[:, -1], bounds, method="bvls", tol=1e-14)
             vector = np.clip(start + found.x / weight * scale, lower, upper)
             message += f"; with bounds: {found.message}"
             if not found.success:

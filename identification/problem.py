@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification import layout
+from mechsmith.identification.comparison import Comparison, compare
 from mechsmith.identification.constraints import Constraint, parse_constraint
 from mechsmith.identification.layout import Arguments, ProblemError, Slot
 from mechsmith.identification.norms import norm
 from mechsmith.identification.record import Record
 from mechsmith.identification.residuals import (
-    Comparison,
     EquationError,
     Prediction,
     Residual,
-    compare,
     functions_of,
 )
 from mechsmith.identification.scaling import Space, Transform, make_space
@@ -279,7 +278,8 @@ class Problem:
         given = dict(start or {})
         values, missing = [], []
         for slot in self.slots:
-            value = given.get(slot.name, given.get(slot.base, self._default_start(slot)))
+            numbered = given.get(f"{slot.base}[{slot.record}]", layout.default_start(slot, self.records))
+            value = given.get(slot.name, given.get(slot.base, numbered))
             if value is None:
                 missing.append(slot.name)
                 value = 0.0
@@ -292,21 +292,6 @@ class Problem:
                 "Give start={name: value}, or bounds."
             )
         return np.array(values, dtype=float)
-
-    def _default_start(self, slot: Slot) -> float | None:
-        if slot.kind == "state" and slot.record is not None:
-            column = slot.base.split(":", 1)[1]
-            if column in self.records[slot.record]:
-                return float(self.records[slot.record][column][0])
-        if slot.nominal is not None:
-            return slot.nominal
-        if np.isfinite(slot.upper - slot.lower):
-            return (
-                float(np.sqrt(slot.lower * slot.upper))
-                if slot.lower > 0.0
-                else 0.5 * (slot.lower + slot.upper)
-            )
-        return None
 
     # -- constraints and priors -----------------------------------------------------------------------------
 
@@ -330,7 +315,7 @@ class Problem:
     @cached_property
     def comparison(self) -> Comparison:
         """Which outputs are compared with which columns."""
-        return compare(self.functions, self.residual, self.records)
+        return compare(self.functions, self.residual.outputs, self.residual.noise, self.records)
 
     @cached_property
     def predictions(self) -> tuple[Prediction, ...]:
@@ -359,12 +344,12 @@ class Problem:
         """Return prediction minus measurement over noise of one record, (rows, outputs); NaN where a simulation failed."""
         return (self.predicted(vector, record)[0] - self.measurements[record]) / self.comparison.noise
 
-    def record_jacobian(self, vector: Array, record: int) -> Array:
-        """Return the derivative of `record_residual` by the free vector, (rows, outputs, n)."""
+    def record_linearised(self, vector: Array, record: int) -> tuple[Array, Array]:
+        """Return `record_residual` and its exact derivative by the free vector, (rows, outputs, n), from one simulation."""
         dead_time = any(slot.kind == "dead_time" for slot in self.slots)
         found = self.predictions[record].sensitivities(self.arguments(vector, record), dead_time=dead_time)
         n, outputs = found.outputs.shape
-        columns = np.zeros((n, outputs, len(self.slots)))
+        columns = np.zeros((n, outputs, len(self.slots) + 1))
         for j, slot in enumerate(self.slots):
             if slot.record not in (None, record):
                 continue
@@ -378,8 +363,10 @@ class Problem:
                 raise ProblemError(
                     f"problem: {slot.name!r}: there are no derivatives by a discrete initial state."
                 )
-        flat = self.decimated(columns.reshape(n, -1))
-        return flat.reshape(-1, outputs, len(self.slots)) / self.comparison.noise[:, None]
+        columns[:, :, -1] = found.outputs
+        flat = self.decimated(columns.reshape(n, -1)).reshape(-1, outputs, len(self.slots) + 1)
+        residual = (flat[:, :, -1] - self.measurements[record]) / self.comparison.noise
+        return residual, flat[:, :, :-1] / self.comparison.noise[:, None]
 
     def data_residual(self, vector: Array) -> Array:
         """Return the residual of all records in turn, sample by sample, shape (m,), without priors."""
@@ -389,7 +376,8 @@ class Problem:
     def data_jacobian(self, vector: Array) -> Array:
         """Return the derivative of `data_residual`, exact, shape (m, n)."""
         n = len(self.slots)
-        return np.vstack([self.record_jacobian(vector, k).reshape(-1, n) for k in range(len(self.records))])
+        parts = [self.record_linearised(vector, k)[1].reshape(-1, n) for k in range(len(self.records))]
+        return np.vstack(parts)
 
     def residual_vector(self, vector: Array) -> Array:
         """Return what least squares minimises: `data_residual`, then one row for each prior."""
@@ -398,28 +386,29 @@ class Problem:
 
     def jacobian(self, vector: Array) -> Array:
         """Return the derivative of `residual_vector`, exact, shape (m + priors, n)."""
-        places, _, deviation = self.prior_rows
+        return self.linearised(vector)[1]
+
+    def linearised(self, vector: Array) -> tuple[Array, Array]:
+        """Return `residual_vector` and `jacobian` at once, from one simulation of each record."""
+        places, mean, deviation = self.prior_rows
+        parts = [self.record_linearised(vector, k) for k in range(len(self.records))]
         rows = np.zeros((len(places), len(self.slots)))
         rows[np.arange(len(places)), places] = 1.0 / deviation
-        return np.vstack([self.data_jacobian(vector), rows])
+        residuals = [residual.reshape(-1) for residual, _ in parts]
+        jacobians = [jacobian.reshape(-1, len(self.slots)) for _, jacobian in parts]
+        prior = (np.asarray(vector)[places] - mean) / deviation
+        return np.concatenate([*residuals, prior]), np.vstack([*jacobians, rows])
 
     def norms(self, vectors: Array) -> Array:
         """Return the norm of the residual for k free vectors, (k, n) -> (k,); infinite where it is not finite."""
         vectors = np.atleast_2d(vectors)
-        # in one batch for each record where vectors differ in parameters alone
-        parameters_only = all(slot.kind == "parameter" for slot in self.slots)
         places, mean, deviation = self.prior_rows
         stacks = [(vectors[:, places] - mean) / deviation]
         for k, prediction in enumerate(self.predictions):
-            many = [self.arguments(vector, k) for vector in vectors]
-            if parameters_only:
-                outputs = prediction.outputs_of_many(np.array([each.p for each in many]), many[0])[0]
-            else:
-                outputs = np.stack([prediction.outputs(each)[0] for each in many])
+            outputs, _ = prediction.outputs_of_many([self.arguments(vector, k) for vector in vectors])
             compared = np.stack([self.decimated(each) for each in outputs])
-            stacks.append(
-                ((compared - self.measurements[k]) / self.comparison.noise).reshape(len(vectors), -1)
-            )
+            difference = (compared - self.measurements[k]) / self.comparison.noise
+            stacks.append(difference.reshape(len(vectors), -1))
         return np.array([norm(row) for row in np.hstack(stacks)])
 
 

@@ -4,13 +4,13 @@
 states. Both are linear in the difference afterwards: filtered alike on both sides, divided by the noise.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from mechsmith.codegen.functions import FunctionSet, FunctionSetError
+from mechsmith.identification.comparison import record_columns
 from mechsmith.identification.layout import Arguments, ProblemError
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.record import Record
@@ -57,34 +57,8 @@ class Prediction(Protocol):
     def sensitivities(self, arguments: Arguments, *, dead_time: bool) -> Sensitivities:
         """Return outputs and exact derivatives; that by dead time only when asked for, else zeros."""
 
-    def outputs_of_many(self, p: Array, arguments: Arguments) -> tuple[Array, tuple[str, ...]]:
-        """Return the outputs (k, n, outputs) for k parameter vectors, and a status for each."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Which outputs are compared with which columns.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Labels of the outputs.
-    rows : array of int
-        Their places among all outputs.
-    columns, units : tuple of str
-        Columns of the records, and units.
-    noise : array
-        Standard deviations; 1 where none is given.
-    noise_given : bool
-        Whether they were given.
-    """
-
-    names: tuple[str, ...]
-    rows: NDArray[np.intp]
-    columns: tuple[str, ...]
-    units: tuple[str, ...]
-    noise: Array
-    noise_given: bool
+    def outputs_of_many(self, many: Sequence[Arguments]) -> tuple[Array, tuple[str, ...]]:
+        """Return the outputs (k, n, outputs) for k arguments, and a status for each."""
 
 
 class Residual(Protocol):
@@ -153,7 +127,7 @@ class EquationError:
             and "derivatives" in functions.capabilities
         ):
             functions = functions.with_jacobians(("output", "p"), ("output", "u"))
-        return _Pointwise(functions, record, rows, delayed, _sampled_arguments(functions, record))
+        return _Pointwise(functions, record, rows, delayed, _sampled_arguments(functions, record, rows))
 
 
 @dataclass(frozen=True)
@@ -194,7 +168,7 @@ class OutputError:
                 f"problem: OutputError needs a simulator, {system.name!r} is a FunctionSet. Discretise it first "
                 "(mechsmith.codegen.discretise), or use EquationError for outputs without states."
             )
-        samples = _columns(record, system.samples, f"the simulator of {system.functions.name!r}")
+        samples = record_columns(record, system.samples, f"the simulator of {system.functions.name!r}")
         return _Simulated(system, record, rows, delayed, samples)
 
 
@@ -203,78 +177,18 @@ def functions_of(system: "FunctionSet | Simulator") -> FunctionSet:
     return system if isinstance(system, FunctionSet) else system.functions
 
 
-def compare(functions: FunctionSet, residual: Residual, records: tuple[Record, ...]) -> Comparison:
-    """Return which outputs are compared with which columns.
-
-    Raises
-    ------
-    ProblemError
-        If an output or column is missing, a noise is not positive, or units differ and no noise is given.
-    """
-    labels, all_units = functions.labels("y"), functions.units("y")
-    chosen = residual.outputs
-    if chosen is None:
-        chosen = {name: name for name in labels if all(name in record for record in records)}
-        if not chosen:
-            raise ProblemError(
-                f"problem: no output of {functions.name!r} ({', '.join(labels) or 'none'}) is a column of every record "
-                f"({', '.join(records[0].columns)}). Give outputs={{output: column}} to the residual."
-            )
-    for output, column in chosen.items():
-        if output not in labels:
-            raise ProblemError(
-                f"problem: residual: no output {output!r}; {functions.name!r} has {', '.join(labels) or 'none'}."
-            )
-        for record in records:
-            _columns(record, (column,), f"output {output!r}")
-    names = tuple(chosen)
-    rows = np.array([labels.index(name) for name in names], dtype=np.intp)
-    units = tuple(all_units[row] for row in rows)
-    return Comparison(names, rows, tuple(chosen.values()), units, *_noise(residual, names, units))
-
-
-def _noise(residual: Residual, names: tuple[str, ...], units: tuple[str, ...]) -> tuple[Array, bool]:
-    for name, value in residual.noise.items():
-        if name not in names:
-            raise ProblemError(
-                f"problem: residual: noise names {name!r}; compared outputs are {', '.join(names)}."
-            )
-        if not (math.isfinite(value) and value > 0.0):
-            raise ProblemError(
-                f"problem: residual: noise[{name!r}] is {value}; it must be positive and finite."
-            )
-    missing = [name for name in names if name not in residual.noise]
-    if missing and (residual.noise or len(set(units)) > 1):
-        raise ProblemError(
-            f"problem: residual: no noise for {', '.join(missing)}. Outputs of different units can only be summed when each "
-            "has a standard deviation: give noise={output: value} for all."
-        )
-    return np.array([float(residual.noise.get(name, 1.0)) for name in names]), not missing
-
-
-def _columns(record: Record, names: tuple[str, ...], who: str) -> Array:
-    """Return columns as (n, len(names))."""
-    missing = [name for name in names if name not in record]
-    if missing:
-        raise ProblemError(
-            f"problem: record {record.source!r} has no column {', '.join(map(repr, missing))}, which {who} needs. It has "
-            f"{', '.join(record.columns)}. Rename a column (Record.rename) or compute it."
-        )
-    return np.column_stack([record[name] for name in names]) if names else np.zeros((len(record), 0))
-
-
-def _sampled_arguments(functions: FunctionSet, record: Record) -> dict[str, Array]:
-    """Return x, d, z, u from columns; what the outputs do not depend on is zero when there is no column."""
+def _sampled_arguments(functions: FunctionSet, record: Record, rows: NDArray[np.intp]) -> dict[str, Array]:
+    """Return x, d, z, u from columns; what the outputs at `rows` do not depend on is zero when there is no column."""
     sampled = {}
     for index, argument in enumerate(("x", "d", "z", "u")):
         needed = [True] * functions.size(argument)
         if "embeddable" in functions.capabilities and needed:
-            sparsity = functions.casadi_function("output").jac_sparsity(0, index)
-            needed = [bool(sparsity.colind()[i + 1] - sparsity.colind()[i]) for i in range(len(needed))]
+            pattern = np.array(functions.casadi_function("output").jac_sparsity(0, index), dtype=bool)
+            needed = [bool(column.any()) for column in pattern[rows].T]
         columns = []
         for label, wanted in zip(functions.labels(argument), needed, strict=True):
             if wanted or label in record:
-                columns.append(_columns(record, (label,), f"EquationError on {functions.name!r}")[:, 0])
+                columns.append(record_columns(record, (label,), f"EquationError on {functions.name!r}")[:, 0])
             else:
                 columns.append(np.zeros(len(record)))
         sampled[argument] = np.column_stack(columns) if columns else np.zeros((1, 0))
@@ -333,9 +247,8 @@ class _Pointwise:
             outputs, by_p, np.zeros((*outputs.shape, self.functions.size("x"))), by_dead_time
         )
 
-    def outputs_of_many(self, p: Array, arguments: Arguments) -> tuple[Array, tuple[str, ...]]:
-        one = [Arguments(row, arguments.x0, arguments.d0, arguments.dead_time) for row in p]
-        return np.stack([self.outputs(each)[0] for each in one]), ("",) * len(p)
+    def outputs_of_many(self, many: Sequence[Arguments]) -> tuple[Array, tuple[str, ...]]:
+        return _one_by_one(self, many)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,16 +303,26 @@ class _Simulated:
         by_p, by_x0 = rollout.by_parameters[:, self.rows, :], rollout.by_initial_state[:, self.rows, :]
         return Sensitivities(outputs, by_p, by_x0, by_dead_time, rollout.status)
 
-    def outputs_of_many(self, p: Array, arguments: Arguments) -> tuple[Array, tuple[str, ...]]:
-        samples = self._samples(arguments.dead_time)
+    def outputs_of_many(self, many: Sequence[Arguments]) -> tuple[Array, tuple[str, ...]]:
+        first = many[0]
+        alike = all(each.dead_time == first.dead_time and np.array_equal(each.d0, first.d0) for each in many)
+        if not alike:
+            return _one_by_one(self, many)
+        p, x0 = np.stack([each.p for each in many]), np.stack([each.x0 for each in many])
         try:
             outputs, statuses = self.simulator.rollout_batch(
-                self.record.time, samples, arguments.x0, arguments.d0, p
+                self.record.time, self._samples(first.dead_time), x0, first.d0, p
             )
         except FunctionSetError:
-            # one refused vector refuses the batch, so the others are tried one by one
-            one = [self.outputs(Arguments(row, arguments.x0, arguments.d0, arguments.dead_time)) for row in p]
-            return np.stack([each[0] for each in one]), tuple(each[1] for each in one)
+            # one refused vector refuses the batch, so they are tried one by one
+            return _one_by_one(self, many)
         chosen = np.array(outputs)[:, :, self.rows]
         chosen[[bool(status) for status in statuses]] = np.nan
         return chosen, tuple(statuses)
+
+
+def _one_by_one(
+    prediction: "_Pointwise | _Simulated", many: Sequence[Arguments]
+) -> tuple[Array, tuple[str, ...]]:
+    found = [prediction.outputs(each) for each in many]
+    return np.stack([outputs for outputs, _ in found]), tuple(status for _, status in found)

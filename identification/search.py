@@ -16,7 +16,7 @@ from mechsmith.identification.method import (
     require_rng,
     residual_scale,
 )
-from mechsmith.identification.norms import norm
+from mechsmith.identification.norms import norm, triangular_factor
 from mechsmith.identification.problem import Problem
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
@@ -65,21 +65,12 @@ class LeastSquares:
         if not np.isfinite(problem.residual_vector(first)).all():
             return Solution(first, "the residual is not finite at the start", False, evaluations=1)
         scale = residual_scale(problem, first)
-        norms: list[float] = []
-
-        def residual(internal: Array) -> Array:
-            value = problem.residual_vector(space.physical(internal)) / scale
-            norms.append(norm(value) * scale)
-            return value
-
-        def jacobian(internal: Array) -> Array:
-            return problem.jacobian(space.physical(internal)) / scale * space.slopes(internal)
-
+        compressed = _Compressed(problem, scale)
         try:
             result: Any = least_squares(
-                residual,
+                compressed.residual,
                 begin,
-                jacobian,
+                compressed.jacobian,
                 bounds=(space.internal_lower, space.internal_upper),
                 method="trf",
                 x_scale="jac",
@@ -91,7 +82,12 @@ class LeastSquares:
         except (np.linalg.LinAlgError, ValueError) as error:
             # scipy raises where a Jacobian holds NaN; for us that is how this solve ended
             return Solution(
-                first, f"{error}", False, "scipy least_squares failed", len(norms), _history(norms)
+                first,
+                f"{error}",
+                False,
+                "scipy least_squares failed",
+                len(compressed.norms),
+                _history(compressed.norms),
             )
         vector = space.physical(result.x)
         solution = Solution(
@@ -99,8 +95,8 @@ class LeastSquares:
             str(result.message),
             bool(result.status > 0),
             f"scipy least_squares trf, status {result.status}",
-            len(norms),
-            _history(norms),
+            len(compressed.norms),
+            _history(compressed.norms),
         )
         if not violated(problem, vector):
             return solution
@@ -110,6 +106,41 @@ class LeastSquares:
             evaluations=kept.evaluations + solution.evaluations,
             history=(*solution.history, *kept.history),
         )
+
+
+class _Compressed:
+    """The least-squares problem with as many rows as parameters, and one more.
+
+    The triangular factor [R f] of [J r] (`triangular_factor`) has J'J = R'R, J'r = R'f and the same norm of r, which is all that `trf` uses, and
+    it decomposes a matrix at each step: a small one instead of one with a row for each sample. The Jacobian comes with
+    every residual, since few trials are rejected and a simulation with sensitivities gives both.
+    """
+
+    def __init__(self, problem: Problem, scale: float) -> None:
+        self.problem, self.scale = problem, scale
+        self.norms: list[float] = []
+        self.last = np.zeros((len(problem.names) + 1, len(problem.names) + 1))
+        self.at = np.full(len(problem.names), np.nan)
+
+    def residual(self, internal: Array) -> Array:
+        """Return f; NaN where the residual or its derivative is not finite."""
+        space = self.problem.space
+        residual, jacobian = self.problem.linearised(space.physical(internal))
+        self.norms.append(norm(residual))
+        both = np.column_stack([jacobian * space.slopes(internal), residual]) / self.scale
+        if np.isfinite(both).all():
+            self.last = triangular_factor(both)
+        else:
+            self.last = np.full_like(self.last, np.nan)
+        self.at = internal.copy()
+        return np.asarray(self.last[:, -1])
+
+    def jacobian(self, internal: Array) -> Array:
+        """Return R."""
+        if not np.array_equal(internal, self.at):
+            self.residual(internal)
+            self.norms.pop()
+        return np.asarray(self.last[:, :-1])
 
 
 def _history(norms: list[float]) -> tuple[Progress, ...]:

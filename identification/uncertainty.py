@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 from mechsmith.identification.metrics import MetricError, ljung_box
-from mechsmith.identification.norms import norm
+from mechsmith.identification.norms import norm, triangular_factor
 from mechsmith.identification.problem import Problem, ProblemError
 from mechsmith.identification.scaling import Log
 from numpy.typing import NDArray
@@ -44,7 +44,8 @@ class Uncertainty:
         determine.
     weak_threshold : float
         A parameter whose standard deviation exceeds this many times its size is undetermined too. The size of a logarithmic
-        parameter is its value; of another the largest of its value, its nominal value and half its bounded range.
+        parameter is its value; of another the largest of its value, its nominal value and half its bounded range. At one half
+        a linear 95 % interval reaches zero.
     """
 
     degrees_of_freedom: Literal["samples-parameters", "samples-1"] = "samples-parameters"
@@ -53,7 +54,7 @@ class Uncertainty:
     whiteness_level: float = 0.01
     whiteness_lags: int = 20
     rank_tolerance: float = 1e-10
-    weak_threshold: float = 1.0
+    weak_threshold: float = 0.5
 
     def __post_init__(self) -> None:
         if self.degrees_of_freedom not in ("samples-parameters", "samples-1"):
@@ -98,7 +99,8 @@ class Precision:
     undetermined : tuple of str
         Parameters in null directions, and weak ones.
     lower, upper : array
-        Ends of the confidence intervals; infinite for what is undetermined, but a bounded parameter's lower bound stays.
+        Ends of the confidence intervals, symmetric in the logarithm for logarithmic parameters; infinite for what is
+        undetermined, but a bounded parameter's lower bound stays.
     residual_deviation : float
         Standard deviation of the residual (over noise where that is given).
     lags : int
@@ -128,9 +130,9 @@ def precision(problem: Problem, vector: Array, options: Uncertainty) -> Precisio
         return _nothing_known(problem, residuals, options)
     weight = np.array([norm(column) for column in jacobian.T])
     weight[weight == 0.0] = 1.0
-    # rows of zeros, where there are fewer residuals than parameters, let the directions without any be seen
-    padding = np.zeros((max(len(vector) - len(jacobian), 0), len(vector)))
-    _, singular, right = np.linalg.svd(np.vstack([jacobian / weight, padding]), full_matrices=False)
+    # the triangular factor has the same singular values; it is small, and square also where residuals are few
+    factor = triangular_factor(jacobian / weight)
+    _, singular, right = np.linalg.svd(factor)
     kept = singular > options.rank_tolerance * singular[0]
     null = right[~kept]
     in_null = np.sum(null**2, axis=0) > PARTICIPATION
@@ -152,7 +154,7 @@ def precision(problem: Problem, vector: Array, options: Uncertainty) -> Precisio
         white=is_white,
         whiteness=tests,
         singular_values=singular,
-        condition=_ratio(np.linalg.svd(jacobian / max(weight), compute_uv=False)),
+        condition=_ratio(np.linalg.svd(factor * (weight / max(weight)), compute_uv=False)),
         scaled_condition=_ratio(singular),
         null_directions=tuple(_direction(problem, row / weight, row) for row in null),
         undetermined=tuple(name for name, one in zip(problem.names, weak, strict=True) if one),
@@ -305,10 +307,14 @@ def _intervals(
 ) -> tuple[Array, Array]:
     quantile = float(student.ppf(0.5 + 0.5 * options.confidence, free))
     half = quantile * np.sqrt(np.diag(covariance))
-    lower = np.where(
-        open_, np.where(np.isfinite(problem.space.lower), problem.space.lower, -np.inf), vector - half
-    )
-    return lower, np.where(open_, np.inf, vector + half)
+    low, high = vector - half, vector + half
+    for i, transform in enumerate(problem.space.transforms):
+        if isinstance(transform, Log) and vector[i] > 0.0 and not open_[i]:
+            # the deviation of the logarithm is the relative one, and the interval stays positive
+            factor = math.exp(min(half[i] / vector[i], 600.0))
+            low[i], high[i] = vector[i] / factor, vector[i] * factor
+    bounded = np.where(np.isfinite(problem.space.lower), problem.space.lower, -np.inf)
+    return np.where(open_, bounded, low), np.where(open_, np.inf, high)
 
 
 def _direction(problem: Problem, physical: Array, scaled: Array) -> dict[str, float]:

@@ -125,15 +125,13 @@ def _check_symbols(model: Model) -> None:
                     "Declare it as a state, or replace it by an expression."
                 )
         if equation.kind == "definition":
-            declared = {**declared, equation.symbol.name: equation.symbol}
-    for name in declared:
-        owner = next(q for q in model.quantities.values() if name in {e.name for e in q.elements})
-        if model.role_of(owner.name) in ("inputs", "parameters", "definitions", "unknowns") and not used & {
-            e.name for e in owner.elements
-        }:
-            raise ModelError(
-                f"model {model.name!r}: {owner.name!r} of {model.role_of(owner.name)} is used by no equation. Use it or remove it."
-            )
+            declared[equation.symbol.name] = equation.symbol
+    for role in ("inputs", "parameters", "definitions", "unknowns"):
+        for quantity in getattr(model, role):
+            if not used & {element.name for element in quantity.elements}:
+                raise ModelError(
+                    f"model {model.name!r}: {quantity.name!r} of {role} is used by no equation. Use it or remove it."
+                )
 
 
 def _check_declared(

@@ -284,11 +284,12 @@ class _Analysis:
         known = [dimension for dimension in dimensions if dimension.exponents is not None]
         if not known:
             return ANY
+        # Hashing fractions is slow, and most sums agree.
+        if all(dimension is known[0] or dimension == known[0] for dimension in known):
+            return known[0]
         counts: dict[Dimension, int] = {}
         for dimension in known:
             counts[dimension] = counts.get(dimension, 0) + 1
-        if len(counts) == 1:
-            return known[0]
         common = max(counts, key=lambda dimension: counts[dimension])
         children = self.graph.nodes[number].children
         odd = next(i for i, d in enumerate(dimensions) if d.exponents is not None and d != common)

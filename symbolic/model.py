@@ -247,8 +247,8 @@ class Model:
         where = f"model {self.name!r}: {kind} of {quantity.name!r}"
         if isinstance(value, sympy.MatrixBase):
             flat: list[object] = list(value)
-        elif isinstance(value, Sequence):
-            flat = [item for row in value for item in (row if isinstance(row, Sequence) else [row])]
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            flat = [item for row in value for item in (row if isinstance(row, Sequence) and not isinstance(row, str) else [row])]
         else:
             flat = [value]
         if len(flat) != quantity.size:

@@ -5,19 +5,23 @@ exponentials and square roots with their laws, sines and cosines by the half-ang
 numerator is. Nothing is ever claimed to be different from zero: that is for numbers to show.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.core.function import PoleError
+from sympy.polys.rings import PolyRing
 
 from mechsmith.symbolic import graph
 
 # Sizes up to which the symbolic means take well under a second on small integers and few symbols.
 MAX_NODES = 400
-MAX_TERMS = 20_000
+MAX_TERMS = 5_000
 MAX_TERMS_CANCEL = 300
-MAX_NODES_LIMIT = 80
+MAX_ANGLES = 8
+MAX_NODES_LIMIT = 60
 MAX_NODES_SIMPLIFY = 30
 MAX_SWITCHED = 2
 
@@ -37,7 +41,10 @@ def is_zero(expression: sympy.Expr, positive: Collection[str] = ()) -> bool:
     if size(expression) > MAX_NODES:
         return False
     cases = sign_cases(expression, positive)
-    return bool(cases) and all(_is_zero_rationally(case) for case in cases)
+    try:
+        return bool(cases) and all(_is_zero_rationally(case) for case in cases)
+    except _TooLargeError:
+        return False
 
 
 def size(*expressions: sympy.Basic) -> int:
@@ -81,7 +88,10 @@ def sign_cases(expression: sympy.Expr, positive: Collection[str] = ()) -> list[s
     ]
     cases = []
     for choice in itertools.product(*choices):
-        case = evaluated(exact, dict(choice))
+        try:
+            case = evaluated(exact, dict(choice))
+        except (TypeError, ValueError):  # SymPy's word for a comparison with what has no value
+            case = sympy.nan
         if not case.has(sympy.nan, sympy.zoo, sympy.oo):
             cases.append(case)
         elif all(value != 0 for _, value in choice):
@@ -118,19 +128,22 @@ def _exact(number: sympy.Float) -> sympy.Rational:
 def _is_zero_rationally(expression: sympy.Expr) -> bool:
     if expression.is_zero:
         return True
-    if expression.has(sympy.sin, sympy.cos, sympy.tan):
-        expression = sympy.expand_trig(expression)
     atoms = _Atoms()
-    numerator = sympy.fraction(sympy.together(_rebuilt(expression, atoms.build)))[0]
-    if _terms(numerator) > MAX_TERMS:
-        return False
-    numerator = sympy.expand(numerator)
+    numerator = _numerator(_rebuilt(expression, atoms.build))
     for root, law in reversed(atoms.laws):
         # Nested roots last made, first reduced: a law holds only roots made before it.
-        numerator = sympy.expand(sympy.prem(numerator, law, root)) if numerator.has(root) else numerator
+        if numerator.has(root):
+            steps = max(sympy.degree(numerator, root) - sympy.degree(law, root) + 1, 0)
+            if _terms(numerator) * _terms(law) ** int(steps) > MAX_TERMS:
+                raise _TooLargeError
+            numerator = sympy.expand(sympy.prem(numerator, law, root))
     if numerator == 0:
         return True
     return size(expression) <= MAX_NODES_SIMPLIFY and sympy.simplify(expression) == 0
+
+
+class _TooLargeError(Exception):
+    """A step would cost more than it may, or would show nothing."""
 
 
 class _Atoms:
@@ -147,8 +160,7 @@ class _Atoms:
         if isinstance(old, sympy.exp):
             return self._exponential(arguments[0])
         if isinstance(old, sympy.sin | sympy.cos | sympy.tan):
-            half = self._atom("tan of half", _canonical(arguments[0]))
-            sine, cosine = 2 * half / (1 + half**2), (1 - half**2) / (1 + half**2)
+            cosine, sine = self._rotation(arguments[0])
             return {sympy.sin: sine, sympy.cos: cosine, sympy.tan: sine / cosine}[type(old)]
         if isinstance(old, sympy.Pow):
             return self._power(*arguments)
@@ -163,17 +175,25 @@ class _Atoms:
         logarithms = {
             symbol: key[1] for key, symbol in self._table.items() if key[0] is sympy.log and len(key) == 2
         }
-        for term in sympy.Add.make_args(sympy.expand(exponent)):
-            coefficient, rest = term.as_coeff_Mul()
+        for coefficient, rest in _summands(exponent):
             if rest in logarithms and coefficient.is_Integer:
                 product *= logarithms[rest] ** coefficient
-            elif coefficient.is_Integer:
-                product *= self._atom(sympy.exp, rest) ** coefficient
-            elif coefficient.is_Rational:
-                product *= self._atom(sympy.exp, rest / coefficient.q) ** coefficient.p
             else:
-                product *= self._atom(sympy.exp, term)
+                product *= self._atom(sympy.exp, rest / coefficient.q) ** coefficient.p
         return product
+
+    def _rotation(self, angle: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+        """Return cosine and sine of a + n b as those of a, then n times b, each from the tangent of its half."""
+        summands = _summands(angle)
+        if sum(abs(coefficient.p) for coefficient, _ in summands) > MAX_ANGLES:
+            summands = [(sympy.Integer(1), _canonical(angle))]
+        cosine, sine = sympy.Integer(1), sympy.Integer(0)
+        for coefficient, rest in summands:
+            half = self._atom("tan of half", rest / coefficient.q)
+            along, across = (1 - half**2) / (1 + half**2), sympy.sign(coefficient) * 2 * half / (1 + half**2)
+            for _ in range(abs(coefficient.p)):
+                cosine, sine = cosine * along - sine * across, sine * along + cosine * across
+        return cosine, sine
 
     def _power(self, base: sympy.Expr, exponent: sympy.Expr) -> sympy.Expr:
         if exponent.is_Integer:
@@ -184,9 +204,108 @@ class _Atoms:
             root = self._atom("root", base, exponent.q)
             if not known:
                 numerator, denominator = sympy.fraction(base)
-                self.laws.append((root, sympy.expand(denominator * root**exponent.q - numerator)))
+                self.laws.append((root, _multiplied_out(denominator * root**exponent.q - numerator)))
             return root**exponent.p
         return self._atom("power", base, _canonical(exponent))
+
+
+def _numerator(rational: sympy.Expr) -> sympy.Expr:
+    """Return the numerator, multiplied out, over the least common denominator of known factors.
+
+    A loop over the shared graph; `together` would go through it as a tree.
+    """
+    shared = graph.intern([rational])
+    symbols = [
+        node.expression
+        for node in shared.nodes
+        if not node.children and not isinstance(node.expression, sympy.Rational)
+    ] or [sympy.Dummy()]
+    if any(symbol in (sympy.nan, sympy.zoo, sympy.oo, -sympy.oo) for symbol in symbols):
+        raise _TooLargeError
+    ring = PolyRing([sympy.Dummy(f"generator_{i}") for i in range(len(symbols))], sympy.QQ)
+    generators = dict(zip(symbols, ring.gens, strict=True))
+    fractions: list[_Fraction] = []
+    for node in shared.nodes:
+        expression, arguments = node.expression, [fractions[child] for child in node.children]
+        if isinstance(expression, sympy.Rational):
+            fractions.append(_Fraction(ring(sympy.QQ(int(expression.p), int(expression.q))), {}))
+        elif not arguments:
+            fractions.append(_Fraction(generators[expression], {}))
+        elif isinstance(expression, sympy.Add):
+            fractions.append(functools.reduce(_Fraction.plus, arguments))
+        elif isinstance(expression, sympy.Mul):
+            fractions.append(functools.reduce(_Fraction.times, arguments))
+        else:
+            fractions.append(arguments[0].power(int(expression.exp)))
+    numerator = fractions[shared.roots[0]].numerator
+    back = dict(zip(ring.symbols, symbols, strict=True))
+    return numerator.as_expr().xreplace(back)
+
+
+class _Fraction(NamedTuple):
+    """A polynomial over powers of monic ones."""
+
+    numerator: Any
+    denominator: dict[Any, int]
+
+    def times(self, other: "_Fraction") -> "_Fraction":
+        powers = dict(self.denominator)
+        for factor, power in other.denominator.items():
+            powers[factor] = powers.get(factor, 0) + power
+        return _Fraction(_product(self.numerator, other.numerator), powers)
+
+    def plus(self, other: "_Fraction") -> "_Fraction":
+        common = {
+            factor: max(self.denominator.get(factor, 0), other.denominator.get(factor, 0))
+            for factor in {**self.denominator, **other.denominator}
+        }
+        left, right = self._over(common), other._over(common)
+        return _Fraction(left + right, common)
+
+    def _over(self, common: dict[Any, int]) -> Any:
+        numerator = self.numerator
+        for factor, power in common.items():
+            for _ in range(power - self.denominator.get(factor, 0)):
+                numerator = _product(numerator, factor)
+        return numerator
+
+    def power(self, exponent: int) -> "_Fraction":
+        base = self if exponent >= 0 else self._inverted()
+        if abs(exponent) > MAX_TERMS or (
+            abs(exponent) > 1 and len(base.numerator) ** abs(exponent) > MAX_TERMS
+        ):
+            raise _TooLargeError
+        powers = {factor: power * abs(exponent) for factor, power in base.denominator.items()}
+        return _Fraction(base.numerator ** abs(exponent), powers)
+
+    def _inverted(self) -> "_Fraction":
+        if not self.numerator:
+            raise _TooLargeError  # A division by what turns out to be zero: nothing is shown by it.
+        ring = self.numerator.ring
+        above = _Fraction(ring.one, {})._over(self.denominator)
+        (monomial, coefficient), *others = self.numerator.terms()
+        if others:
+            return _Fraction(above.quo_ground(self.numerator.LC), {self.numerator.monic(): 1})
+        powers = {generator: power for generator, power in zip(ring.gens, monomial, strict=True) if power}
+        return _Fraction(above.quo_ground(coefficient), powers)
+
+
+def _product(one: Any, other: Any) -> Any:
+    if len(one) * len(other) > MAX_TERMS:
+        raise _TooLargeError
+    return one * other
+
+
+def _summands(expression: sympy.Expr) -> list[tuple[sympy.Rational, sympy.Expr]]:
+    """Return the terms of a sum, each as a rational coefficient and the rest."""
+    split = [term.as_coeff_Mul(rational=True) for term in sympy.Add.make_args(_multiplied_out(expression))]
+    return [(coefficient, rest) for coefficient, rest in split if coefficient]
+
+
+def _multiplied_out(expression: sympy.Expr) -> sympy.Expr:
+    if _terms(expression) > MAX_TERMS:
+        raise _TooLargeError
+    return sympy.expand(expression)
 
 
 def _canonical(expression: sympy.Expr) -> sympy.Expr:

@@ -100,7 +100,8 @@ class Slider:
     def rollout_batch(
         self, time: Array, samples: Array, x0: Array, d0: Array, p: Array
     ) -> tuple[Array, tuple[str, ...]]:
-        motions = [self.rollout(time, samples, x0, d0, row) for row in p]
+        starts = np.broadcast_to(x0, (len(p), x0.shape[-1]))
+        motions = [self.rollout(time, samples, start, d0, row) for start, row in zip(starts, p, strict=True)]
         return np.stack([m.outputs for m in motions]), tuple(m.status for m in motions)
 
 

@@ -50,9 +50,15 @@ def test_covariance_is_the_textbook_one(systems: Any) -> None:
     assert estimate.condition == pytest.approx(np.linalg.cond(regressor), rel=1e-9)
     diagonal = np.diag(estimate.correlations)
     assert diagonal == pytest.approx(np.ones(3), rel=1e-12)
-    low, high = estimate.interval("mass")
     # Student's t for 397 degrees of freedom is 1.96595 (tables)
-    assert (high - low) / 2.0 == pytest.approx(1.96595 * estimate.deviation("mass"), rel=1e-5)
+    low, high = estimate.interval("offset")
+    assert (high - low) / 2.0 == pytest.approx(1.96595 * estimate.deviation("offset"), rel=1e-5)
+    # a positive parameter's interval is symmetric in its logarithm
+    low, high = estimate.interval("mass")
+    assert low * high == pytest.approx(estimate["mass"] ** 2, rel=1e-12)
+    assert np.log(high / low) / 2.0 == pytest.approx(
+        1.96595 * estimate.deviation("mass") / estimate["mass"], rel=1e-5
+    )
 
 
 def test_white_residuals_are_taken_as_white(systems: Any) -> None:

@@ -27,7 +27,7 @@ from mechsmith.identification import (
     validate,
 )
 from mechsmith.identification.constraints import parse_constraint
-from mechsmith.identification.norms import norm
+from mechsmith.identification.norms import norm, triangular_factor
 from mechsmith.identification.scaling import LOWEST, make_space
 
 
@@ -245,6 +245,29 @@ def test_different_units_need_noise(systems: Any) -> None:
     Problem(functions, (record,), ("mass",), EquationError(noise={"force": 1.0, "speed": 0.1}))
 
 
+def test_only_what_compared_outputs_depend_on_needs_a_column(systems: Any) -> None:
+    import casadi
+    from mechsmith.codegen.functions import CasadiEvaluator, Variable, make_function
+
+    symbols = systems.line.arguments()
+    acceleration, velocity = symbols[3][0], symbols[3][1]
+    law = make_function("output", symbols, casadi.vertcat(symbols[4][1] * velocity, acceleration))
+    functions = type(systems.line)(
+        **{
+            **vars_of(systems.line),
+            "outputs": (Variable("drag", ("N",)), Variable("felt", ("m/s^2",))),
+            "functions": {"output": CasadiEvaluator(law)},
+        }
+    )
+    time = np.arange(5.0)
+    record = Record.from_arrays(time, {"drag": (7.0 * time, "N"), "velocity": (time, "m/s")})
+    problem = Problem(functions, (record,), ("viscous",))
+    assert np.all(problem.residual_vector(np.array([7.0])) == 0.0)
+    felt = record.with_column("felt", time, "m/s^2", provenance="felt")
+    with pytest.raises(ProblemError, match="no column 'acceleration'"):
+        Problem(functions, (felt,), ("viscous",), EquationError(noise={"drag": 1.0, "felt": 1.0}))
+
+
 def test_a_problem_pickles_and_gives_the_same(systems: Any) -> None:
     record = systems.stribeck_record(np.array([10.0, 20.0, 0.05, 10.0]))
     problem = Problem(systems.stribeck, (record,), ("fc", "fs"), constraints=("fs >= fc",))
@@ -374,3 +397,17 @@ def test_identification_leaves_sympy_alone() -> None:
         "sys.exit('sympy' in sys.modules or 'mechsmith.symbolic' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@given(st.integers(1, 700), st.integers(1, 12), st.integers(0, 100))
+def test_triangular_factor_keeps_products_and_singular_values(rows: int, columns: int, seed: int) -> None:
+    matrix = np.random.default_rng(seed).standard_normal((rows, columns))
+    factor = triangular_factor(matrix)
+    assert factor.shape == (columns, columns)
+    assert np.array_equal(factor, np.triu(factor))
+    # orthogonal transformations are good to a few rounding units of the largest singular value, at most 40 here
+    size = np.linalg.norm(matrix, 2)
+    assert np.abs(factor.T @ factor - matrix.T @ matrix).max() <= 1e-13 * size**2
+    singular = np.zeros(columns)
+    singular[: min(rows, columns)] = np.linalg.svd(matrix, compute_uv=False)
+    assert np.abs(np.linalg.svd(factor, compute_uv=False) - singular).max() <= 1e-13 * size

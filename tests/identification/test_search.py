@@ -233,6 +233,12 @@ def test_an_estimate_is_a_start(systems: Any) -> None:
     fine = identify(problem, LeastSquares(), start=coarse)
     assert fine.history[0].norm == pytest.approx(coarse.residual_norm, rel=1e-6)
     assert fine.success
+    # what was fixed is a start too, once it is free
+    part = identify(
+        Problem(systems.stribeck, problem.records, ("fc",), fixed={"fs": 21.0, "vs": 0.06, "fv": 14.0}),
+        LeastSquares(),
+    )
+    assert problem.start_vector(part.parameters).tolist() == [part["fc"], 21.0, 0.06, 14.0]
     with pytest.raises(ProblemError, match="nothing is free"):
         identify(Problem(systems.stribeck, problem.records, ()), LeastSquares())
 

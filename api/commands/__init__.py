@@ -1,0 +1,1 @@
+"""The commands of ``mechsmith``, one module for each few of them."""
