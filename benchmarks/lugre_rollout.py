@@ -13,16 +13,17 @@ from pathlib import Path
 
 import casadi
 import numpy
+from rich.console import Console
+from rich.table import Table
+from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicHermiteSpline
+
 from mechsmith.codegen.build import build_simulator
 from mechsmith.codegen.discretise import discretise
 from mechsmith.codegen.integrators import Exponential, Radau
 from mechsmith.codegen.lower import lower
 from mechsmith.codegen.simulator import CasadiSimulator
 from mechsmith.symbolic.catalogue import make_model
-from rich.console import Console
-from rich.table import Table
-from scipy.integrate import solve_ivp
-from scipy.interpolate import CubicHermiteSpline
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "friction"
 

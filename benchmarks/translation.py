@@ -12,11 +12,12 @@ import time
 import casadi
 import numpy
 import sympy
-from mechsmith.codegen.lower import translate
-from mechsmith.symbolic.graph import intern
 from rich.console import Console
 from rich.table import Table
 from serial_arm import inverse_dynamics
+
+from mechsmith.codegen.lower import translate
+from mechsmith.symbolic.graph import intern
 
 
 def by_walk(symbols, torques):

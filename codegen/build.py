@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy
+
 from mechsmith.codegen.discretise import Discretisation, check_stability
 from mechsmith.codegen.emit_c import emit_batch, emit_c, sensitivity_pairs
 from mechsmith.codegen.functions import ARGUMENTS, Array, FunctionSet, FunctionSetError
-from mechsmith.codegen.simulator import Rollout, RolloutSensitivities, check_rollout_arguments
+from mechsmith.codegen.simulator import STATUS, Rollout, RolloutSensitivities, check_rollout_arguments
 from mechsmith.symbolic.names import identifier
 
 # No -ffast-math: a library built with it switches denormal numbers off for the whole process.
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fno-math-errno", "-ffp-contract=off")
-STATUS = {1: "the state is not finite", 2: "the stage equations were not solved"}
 
 
 class BuildError(RuntimeError):

@@ -18,6 +18,7 @@ from typing import Literal
 
 import casadi
 import numpy
+
 from mechsmith.codegen import integrators
 from mechsmith.codegen.functions import Array, FunctionSet, FunctionSetError, Variable
 from mechsmith.codegen.integrators import Integrator, Radau, RungeKutta4

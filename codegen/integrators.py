@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import casadi
 import numpy
+
 from mechsmith.codegen.functions import FunctionSetError
 
 SX = casadi.SX

@@ -14,14 +14,15 @@ from typing import NamedTuple
 
 import casadi
 import sympy
+from sympy.core.function import AppliedUndef
+from sympy.functions.elementary.piecewise import ExprCondPair
+
 from mechsmith.codegen import powers
 from mechsmith.codegen.functions import CasadiEvaluator, FunctionSet, Variable, make_function
 from mechsmith.symbolic.graph import Graph, intern
 from mechsmith.symbolic.model import Equation, Model
 from mechsmith.symbolic.names import ModelError
 from mechsmith.symbolic.quantity import Quantity
-from sympy.core.function import AppliedUndef
-from sympy.functions.elementary.piecewise import ExprCondPair
 
 SX = casadi.SX
 NO_GUARD = 0

@@ -4,9 +4,14 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy
+
 from mechsmith.codegen import discretise as rules
 from mechsmith.codegen.discretise import Discretisation
 from mechsmith.codegen.functions import Array, FunctionSet, FunctionSetError
+from mechsmith.codegen.mesh import has_mesh, make_mesh, run_mesh
+
+# What the status of generated C means.
+STATUS = {1: "the state is not finite", 2: "the stage equations were not solved"}
 
 
 class Rollout(NamedTuple):
@@ -92,7 +97,9 @@ def check_rollout_arguments(
 
 @dataclass(frozen=True)
 class CasadiSimulator:
-    """Rollouts in CasADi's machine: needs no compiler, one call a substep.
+    """Rollouts in CasADi's machine: needs no compiler.
+
+    One call does a whole motion; discrete states, or crossings of states, make it go from sample to sample.
 
     Parameters
     ----------
@@ -149,14 +156,10 @@ class CasadiSimulator:
             p,
             float(numpy.diff(time).max()),
         )
-        for k in range(len(time)):
-            motion.record(k)
-            if motion.failed(f"at t = {time[k]:.6g} s (sample {k})"):
-                break
-            if k + 1 < len(time) and len(x0):
-                motion.advance(samples[k], samples[k + 1], float(time[k + 1] - time[k]))
-                if motion.failed(f"at t = {time[k + 1]:.6g} s (sample {k + 1})"):
-                    break
+        if has_mesh(self.discretisation):
+            motion.run_at_once(time)
+        else:
+            motion.run_by_sample(time)
         return motion
 
 
@@ -194,6 +197,37 @@ class _Motion:
         )
         self.status = ""
         self.unsolved = False
+
+    def run_by_sample(self, time: Array) -> None:
+        """Go from sample to sample."""
+        for k in range(len(time)):
+            self.record(k)
+            if self.failed(f"at t = {time[k]:.6g} s (sample {k})"):
+                return
+            if k + 1 < len(time) and len(self.x):
+                self.advance(self.samples[k], self.samples[k + 1], float(time[k + 1] - time[k]))
+                if self.failed(f"at t = {time[k + 1]:.6g} s (sample {k + 1})"):
+                    return
+
+    def run_at_once(self, time: Array) -> None:
+        """Take all substeps in one call; only where they depend on the inputs alone."""
+        mesh = make_mesh(self.rules, time, self.samples, self.p)
+        motion = run_mesh(self.rules, mesh, self.x, self.p, sensitivities=self.with_sensitivities)
+        bad = numpy.flatnonzero(motion.not_finite | motion.not_solved)
+        good = int(bad[0]) if len(bad) else len(time)
+        if len(bad):
+            what = STATUS[1] if motion.not_finite[good] else STATUS[2]
+            self.status = f"{what} at t = {time[good]:.6g} s (sample {good})"
+        self.states[:good] = motion.states[:good]
+        if "output" not in self.functions.functions:
+            return
+        point = (self.states[:good], self.d, (), self.samples[:good, : self.inputs], self.p)
+        self.outputs[:good] = self.functions.batch("output", *point)[:, :, 0]
+        if self.with_sensitivities:
+            by_x, by_p = (self.functions.batch(f"output_{wrt}", *point) for wrt in ("x", "p"))
+            total = by_x @ motion.derivatives[:good]
+            total[:, :, : len(self.p)] += by_p
+            self.derivatives[:good] = total
 
     def record(self, k: int) -> None:
         """Update the discrete states at sample k, then write the sample down."""
@@ -313,7 +347,7 @@ class _Motion:
     def failed(self, where: str) -> bool:
         """Tell whether the last advance failed, and keep in `status` how."""
         if not (numpy.isfinite(self.x).all() and numpy.isfinite(self.d).all()):
-            self.status = f"the state is not finite {where}"
+            self.status = f"{STATUS[1]} {where}"
         elif self.unsolved:
-            self.status = f"the stage equations were not solved {where}"
+            self.status = f"{STATUS[2]} {where}"
         return bool(self.status)

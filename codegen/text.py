@@ -7,6 +7,7 @@ from typing import Any
 
 import jinja2
 import numpy
+
 from mechsmith.symbolic.names import identifier
 
 RESERVED = frozenset(

@@ -8,6 +8,7 @@ from typing import Any
 
 import casadi
 import numpy
+
 from mechsmith.codegen.discretise import Discretisation
 from mechsmith.codegen.functions import ARGUMENTS, Array, FunctionSet, Variable
 from mechsmith.codegen.program import make_program

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import casadi
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen import discretise as rules
 from mechsmith.codegen import integrators
 from mechsmith.codegen.discretise import Discretisation
@@ -29,7 +31,6 @@ from mechsmith.identification.transcription import (
     starting_scale,
     symbolic_physical,
 )
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 STAGES = len(integrators.RADAU_NODES)

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification.layout import ProblemError
 from mechsmith.identification.record import Record
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 

@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
 from mechsmith.identification.method import Progress, Solution
 from mechsmith.identification.norms import norm
 from mechsmith.identification.problem import Problem
-from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 Array = NDArray[np.float64]
 # Relative to the size of the terms: what rounding leaves of an active constraint.

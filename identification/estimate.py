@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.identification.method import Progress
 from mechsmith.identification.uncertainty import Whiteness
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 

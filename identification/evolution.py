@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import NonlinearConstraint, differential_evolution
+
 from mechsmith.identification.method import MethodError, Progress, Solution, require_rng
 from mechsmith.identification.norms import norm
 from mechsmith.identification.problem import Problem
-from numpy.typing import NDArray
-from scipy.optimize import NonlinearConstraint, differential_evolution
 
 Array = NDArray[np.float64]
 Norms = Callable[[Array], Array]

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.identification.constraints import Constraint
 from mechsmith.identification.estimate import Estimate
 from mechsmith.identification.method import Method, Solution, check_start, dead_names
 from mechsmith.identification.norms import norm
 from mechsmith.identification.problem import Problem, ProblemError
 from mechsmith.identification.uncertainty import Precision, Uncertainty, precision
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 # Share of a parameter's magnitude (internal units) within which a value counts as at its bound.

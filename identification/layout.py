@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen.functions import FunctionSet, Variable
 from mechsmith.identification.constraints import Constraint
 from mechsmith.identification.record import Record
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Kind = Literal["parameter", "state", "discrete_state", "dead_time"]

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import casadi
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
 from mechsmith.identification.constrained import constrained_least_squares, violated
 from mechsmith.identification.method import MethodError, Progress, Solution, residual_scale
 from mechsmith.identification.norms import norm, triangular_factor
 from mechsmith.identification.problem import Problem
 from mechsmith.identification.residuals import EquationError
-from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
 
 Array = NDArray[np.float64]
 

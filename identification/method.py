@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from mechsmith.identification.problem import Problem, ProblemError
 from numpy.typing import NDArray
+
+from mechsmith.identification.problem import Problem, ProblemError
 
 Array = NDArray[np.float64]
 

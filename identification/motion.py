@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen.discretise import Discretisation
 from mechsmith.codegen.functions import FunctionSet, FunctionSetError
 from mechsmith.identification.method import MethodError
 from mechsmith.identification.problem import Problem
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 

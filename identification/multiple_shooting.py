@@ -12,6 +12,8 @@ from functools import cached_property
 
 import casadi
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen.build import CompiledSimulator, build_simulator
 from mechsmith.codegen.discretise import Discretisation, discretise
 from mechsmith.codegen.functions import CasadiEvaluator, FunctionSetError, make_function
@@ -37,7 +39,6 @@ from mechsmith.identification.transcription import (
     starting_scale,
     symbolic_physical,
 )
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 

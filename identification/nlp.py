@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.identification.collocation import collocation
 from mechsmith.identification.method import MethodError, Progress, Solution
 from mechsmith.identification.multiple_shooting import multiple_shooting
 from mechsmith.identification.problem import Problem
 from mechsmith.identification.single_shooting import single_shooting
 from mechsmith.identification.transcription import Guard, Transcription, run
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Formulation = Literal["single_shooting", "multiple_shooting", "collocation"]

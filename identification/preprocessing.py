@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import interpolate, signal
+
 from mechsmith.identification.record import Record
 from mechsmith.identification.record_checks import RecordError, require_even_sampling
 from mechsmith.identification.units import UnitError, conversion, derivative_unit
-from numpy.typing import NDArray
-from scipy import interpolate, signal
 
 Array = NDArray[np.float64]
 EdgePadding = Literal["odd", "even", "constant"]

@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification import layout
 from mechsmith.identification.comparison import Comparison, compare
@@ -25,7 +27,6 @@ from mechsmith.identification.residuals import (
     functions_of,
 )
 from mechsmith.identification.scaling import Space, Transform, make_space
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from mechsmith.codegen.simulator import Simulator

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
+
 from mechsmith.identification.record import Record
 from mechsmith.identification.record_checks import (
     JITTER_TOLERANCE,
@@ -19,9 +23,6 @@ from mechsmith.identification.record_checks import (
     raise_errors,
 )
 from mechsmith.identification.units import UnitError, conversion
-from numpy.typing import NDArray
-from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
 
 Array = NDArray[np.float64]
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".mat", ".npz")

@@ -6,9 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from mechsmith.identification.record_checks import RecordError, find_issues, raise_errors
 from mechsmith.identification.units import UnitError, conversion, is_si, si_unit
-from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
 from mechsmith.codegen.functions import FunctionSet, FunctionSetError
 from mechsmith.identification.comparison import record_columns
 from mechsmith.identification.layout import Arguments, ProblemError
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.record import Record
-from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 if TYPE_CHECKING:
     from mechsmith.codegen.simulator import Simulator

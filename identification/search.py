@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
 from mechsmith.identification.constrained import constrained_least_squares, violated
 from mechsmith.identification.method import (
     Method,
@@ -18,8 +21,6 @@ from mechsmith.identification.method import (
 )
 from mechsmith.identification.norms import norm, triangular_factor
 from mechsmith.identification.problem import Problem
-from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 Array = NDArray[np.float64]
 

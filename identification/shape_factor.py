@@ -6,10 +6,11 @@ Equations are numbered as in the source of `mechsmith.symbolic.friction.lugre`, 
 from dataclasses import dataclass
 
 import numpy as np
-from mechsmith.identification.problem import ProblemError
-from mechsmith.identification.record import Record
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
+
+from mechsmith.identification.problem import ProblemError
+from mechsmith.identification.record import Record
 
 Array = NDArray[np.float64]
 

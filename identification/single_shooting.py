@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import casadi
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification.method import MethodError
 from mechsmith.identification.problem import Problem
@@ -15,7 +17,6 @@ from mechsmith.identification.transcription import (
     starting_scale,
     symbolic_physical,
 )
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 

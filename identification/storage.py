@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from mechsmith.identification.estimate import Estimate, EstimateError
 from mechsmith.identification.method import Progress
 from mechsmith.identification.uncertainty import Whiteness

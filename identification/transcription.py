@@ -12,11 +12,12 @@ from typing import Any
 
 import casadi
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.identification.method import MethodError, Progress, Solution
 from mechsmith.identification.norms import norm
 from mechsmith.identification.problem import Problem
 from mechsmith.identification.scaling import Identity, Log
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 # How many times the tolerance still passes where rounding keeps IPOPT from the tolerance itself.

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
 from mechsmith.identification.metrics import MetricError, ljung_box
 from mechsmith.identification.norms import norm, triangular_factor
 from mechsmith.identification.problem import Problem, ProblemError
 from mechsmith.identification.scaling import Log
-from numpy.typing import NDArray
-from scipy.stats import t as student
 
 Array = NDArray[np.float64]
 # A parameter takes part in a null direction when its share of it (squared, of 1) exceeds this.

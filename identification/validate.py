@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification.estimate import Estimate
 from mechsmith.identification.metrics import max_percentage_error, relative_error, wape
@@ -12,7 +14,6 @@ from mechsmith.identification.norms import norm
 from mechsmith.identification.problem import Problem
 from mechsmith.identification.record import Record
 from mechsmith.identification.residuals import Residual
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from mechsmith.codegen.simulator import Simulator

@@ -4,11 +4,12 @@ import warnings
 from collections.abc import Mapping
 
 import sympy
+from sympy.core.function import AppliedUndef
+
 from mechsmith.symbolic import graph
 from mechsmith.symbolic.model import ROLES, Equation, Model
 from mechsmith.symbolic.names import ModelError
 from mechsmith.symbolic.quantity import leaf_name
-from sympy.core.function import AppliedUndef
 
 
 class ModelWarning(UserWarning):

@@ -15,11 +15,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import sympy
+from sympy.core.function import AppliedUndef
+
 from mechsmith.symbolic import graph
 from mechsmith.symbolic.names import ModelError, identifier
 from mechsmith.symbolic.quantity import Quantity, leaf_name
 from mechsmith.symbolic.reality import made_real
-from sympy.core.function import AppliedUndef
 
 if TYPE_CHECKING:
     from mechsmith.symbolic.verify import Identity
@@ -248,7 +249,11 @@ class Model:
         if isinstance(value, sympy.MatrixBase):
             flat: list[object] = list(value)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            flat = [item for row in value for item in (row if isinstance(row, Sequence) and not isinstance(row, str) else [row])]
+            flat = [
+                item
+                for row in value
+                for item in (row if isinstance(row, Sequence) and not isinstance(row, str) else [row])
+            ]
         else:
             flat = [value]
         if len(flat) != quantity.size:
@@ -296,7 +301,8 @@ class Model:
         definitions, derivatives, updates, constraints, outputs : mapping, optional
             New right-hand sides, by name or symbol; a `Quantity` as key may be new.
         inputs, parameters : sequence of Quantity
-            Added, or put in the place of one of the same name. Those that no equation uses any more go.
+            Added, or put in the place of one of the same name. Inputs, parameters and definitions that no
+            equation uses any more go.
         crossings : sequence of expressions, optional
             Take the place of the old ones.
         description, references
@@ -304,29 +310,20 @@ class Model:
         """
         new_definitions = _exchange(self.name, "definitions", self.definitions, definitions or {})
         new_outputs = _exchange(self.name, "outputs", self.outputs, outputs or {})
-        changed = {
-            role: {**_by_name(getattr(self, role)), **_by_name(new)}
-            for role, new in (
-                ("derivatives", derivatives),
-                ("updates", updates),
-                ("constraints", constraints),
-            )
-            if new
-        }
+        new_derivatives = {**_by_name(self.derivatives), **_by_name(derivatives)}
+        new_updates = {**_by_name(self.updates), **_by_name(updates)}
+        new_constraints = {**_by_name(self.constraints), **_by_name(constraints)}
         new_crossings = self.crossings if crossings is None else tuple(crossings)
-        used = _names_in(
-            [
-                *new_definitions.values(),
-                *new_outputs.values(),
-                *new_crossings,
-                *(() if self.mass is None else self.mass),
-            ]
-            + [
-                v
-                for role in ("derivatives", "updates", "constraints")
-                for v in changed.get(role, getattr(self, role)).values()
-            ]
-        )
+        equations = [
+            *new_outputs.values(),
+            *new_derivatives.values(),
+            *new_updates.values(),
+            *new_constraints.values(),
+            *new_crossings,
+            *(() if self.mass is None else self.mass),
+        ]
+        given = {_reference_name(key) for key in definitions or {}}
+        kept, used = _still_used(new_definitions, equations, given)
         used.add(self.sample_time or "")
 
         def merged(old: tuple[Quantity, ...], added: Sequence[Quantity]) -> tuple[Quantity, ...]:
@@ -335,17 +332,22 @@ class Model:
             }
             return tuple({**table, **{quantity.name: quantity for quantity in added}}.values())
 
+        new_inputs = merged(self.inputs, inputs)
+        names = {quantity.name for quantity in new_inputs}
         return dataclasses.replace(
             self,
             name=self.name if name is None else name,
-            definitions=new_definitions,
+            definitions=kept,
+            derivatives=new_derivatives,
+            updates=new_updates,
+            constraints=new_constraints,
             outputs=new_outputs,
-            inputs=merged(self.inputs, inputs),
+            inputs=new_inputs,
             parameters=merged(self.parameters, parameters),
             crossings=new_crossings,
+            integrals={key: integral for key, integral in self.integrals.items() if key in names},
             description=self.description if description is None else description,
             references=(*self.references, *references),
-            **changed,
         )
 
 
@@ -355,13 +357,31 @@ def _by_name(mapping: Mapping[Reference, Value] | None) -> dict[str, Value]:
 
 def _names_in(values: Iterable[object]) -> set[str]:
     flat: list[sympy.Basic] = []
-    for value in values:
-        flat += list(value) if isinstance(value, sympy.MatrixBase | list | tuple) else [sympy.sympify(value)]
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, sympy.MatrixBase | list | tuple):
+            pending.extend(value)
+        else:
+            flat.append(sympy.sympify(value))
     return {
         leaf_name(leaf)
         for leaf in graph.leaves(flat)
         if isinstance(leaf, sympy.Symbol | AppliedUndef | sympy.Derivative)
     }
+
+
+def _still_used(
+    definitions: Mapping[Quantity, Value], equations: Sequence[object], given: Collection[str]
+) -> tuple[dict[Quantity, Value], set[str]]:
+    """Return the definitions that equations use or that were given, and all names used with them."""
+    used = _names_in(equations)
+    kept: dict[Quantity, Value] = {}
+    for quantity, value in reversed(definitions.items()):
+        if quantity.name in given or used & {e.name for e in quantity.elements}:
+            kept[quantity] = value
+            used |= _names_in([value])
+    return dict(reversed(kept.items())), used
 
 
 def _exchange(

@@ -91,7 +91,7 @@ class Quantity:
             if isinstance(symbol, sympy.Symbol) and symbol.is_real:
                 return (symbol,)
             return (sympy.Symbol(self.name, real=True),)
-        indices = [(i,) for i in range(self.shape[0])]
+        indices: list[tuple[int, ...]] = [(i,) for i in range(self.shape[0])]
         if len(self.shape) == 2:
             indices = [(i, j) for i in range(self.shape[0]) for j in range(self.shape[1])]
         return tuple(sympy.Symbol(f"{self.name}_{'_'.join(map(str, index))}", real=True) for index in indices)
@@ -141,7 +141,7 @@ def _as_leaf(symbol: object) -> sympy.Basic:
         return symbol
     of_time = symbol.expr if isinstance(symbol, sympy.Derivative) else symbol
     if isinstance(of_time, AppliedUndef) and len(of_time.args) == 1:
-        return symbol  # type: ignore[return-value]
+        return symbol
     raise ModelError(
         f"quantity {symbol!r}: got a {type(symbol).__name__}. Give a symbol, a name, a function of time or its derivative."
     )

@@ -5,6 +5,7 @@ import importlib
 import types
 import typing
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from mechsmith.identification.method import Method
@@ -21,8 +22,8 @@ METHODS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def make_method(table: Table) -> Method:
-    """Return the method of a ``[[method]]`` table.
+def make_method(table: Table, folder: Path) -> Method:
+    """Return the method of a ``[[method]]`` table; paths are relative to `folder`.
 
     Raises
     ------
@@ -40,7 +41,9 @@ def make_method(table: Table) -> Method:
     for key in options:
         if key in table.values:
             nested = hints[key] is Method
-            given[key] = make_method(table.table(key)) if nested else _converted(table, key, hints[key])
+            given[key] = make_method(table.table(key), folder) if nested else _converted(table, key, hints[key])
+            if isinstance(given[key], Path):
+                given[key] = folder / given[key]
         elif hints[key] is Method:
             given[key] = LeastSquares()
         elif not _has_default(found, key):
@@ -73,6 +76,8 @@ def _fitted(value: Any, hint: Any) -> tuple[bool, Any]:
         return _fitted_mapping(value, arguments)
     if origin is tuple:
         return _fitted_tuple(value, arguments)
+    if hint is Path:
+        return isinstance(value, str), Path(value) if isinstance(value, str) else None
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return True, float(value)
     return isinstance(hint, type) and type(value) is hint, value
@@ -101,7 +106,7 @@ def _words(hint: Any) -> str:
         return "one of " + ", ".join(map(repr, arguments))
     if origin in (typing.Union, types.UnionType):
         return " or ".join(_words(one) for one in arguments if one is not type(None))
-    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path"}
     if origin is not None and issubclass(origin, Mapping):
         return f"a table with entries that are {_words(arguments[1])}"
     if origin is tuple:

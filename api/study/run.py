@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy
+
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.codegen.lower import lower
 from mechsmith.codegen.simulator import Simulator
@@ -26,6 +27,8 @@ from mechsmith.systems import load_model, make_simulator
 from mechsmith.values import number, units_by_name
 
 TRANSFORMS: Mapping[str, Transform] = {"log": Log(), "identity": Identity()}
+# What methods that keep their best when the user stops them (Ctrl-C) say.
+INTERRUPTED = ("interrupted", "User_Requested_Stop")
 Teller = Callable[[str, Progress | None], None]
 
 
@@ -181,6 +184,8 @@ def _run_methods(
             return tuple(stages), True
         estimate = dataclasses.replace(estimate, method=repr(method))
         stages.append(Stage(estimate, time.perf_counter() - before))
+        if estimate.status in INTERRUPTED:
+            return tuple(stages), True
         begin = estimate
     return tuple(stages), False
 

@@ -186,7 +186,7 @@ def _study(path: Path, text: str, top: Table) -> Study:
         _record(table, f"validation {i}", records[0]) for i, table in enumerate(top.tables("validation"))
     )
     _check_names(top, (*records, *validation))
-    methods = tuple(make_method(table) for table in top.tables("method"))
+    methods = tuple(make_method(table, path.parent) for table in top.tables("method"))
     if not methods:
         raise StudyError(f"{path.name}: there is no [[method]]. Add one, for instance with kind = 'least_squares'.")
     seed = top.integer("seed", 0)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy
+
 from mechsmith.identification import preprocessing
 from mechsmith.identification.record import Record
 from mechsmith.identification.units import derivative_unit

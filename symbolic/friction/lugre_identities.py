@@ -214,6 +214,7 @@ def _force_slope_printed(scope: Scope) -> Statement:
     m = _Lugre(scope)
     g = m.of("stribeck")
     force = m.s0 * m.z + m.s1 * m.of("z")
+    # Printed is 1/|g|; g is positive.
     right = m.s0 * (1 - force * sign(m.v) / g) + m.s1 * m.s0 * (1 / g).diff(m.v) * m.acceleration
     return m.statement(_near_rest_slope(m), right, forward=True)
 

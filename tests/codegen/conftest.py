@@ -12,6 +12,7 @@ import casadi
 import numpy
 import pytest
 import sympy
+
 from mechsmith.codegen.build import build
 from mechsmith.codegen.emit_python import emit_python
 from mechsmith.codegen.functions import CasadiEvaluator, FunctionSet, Variable, from_casadi, make_function

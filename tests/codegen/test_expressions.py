@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy
 import pytest
 import sympy
+from sympy import And, Heaviside, Max, Min, Mod, Not, Or, Piecewise, Rational, Xor, pi, sqrt
+
 from mechsmith.codegen import lower as lowering
 from mechsmith.codegen.functions import FunctionSet
-from sympy import And, Heaviside, Max, Min, Mod, Not, Or, Piecewise, Rational, Xor, pi, sqrt
 
 x, y = sympy.symbols("x y", real=True)
 ITE = sympy.ITE(x > 0, y > x, y < x)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import casadi
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
 from mechsmith.codegen.functions import CasadiEvaluator, FunctionSet, Variable, make_function
 from mechsmith.codegen.simulator import Rollout, RolloutSensitivities
 from mechsmith.identification import Record
-from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+
 from mechsmith.identification.metrics import relative_error
 from mechsmith.identification.preprocessing import Decimation, butterworth_zero_phase, differentiate, drop
 from mechsmith.identification.readers import ColumnSpec, read_record
 from mechsmith.identification.record import Record
-from numpy.typing import NDArray
 
 pytestmark = pytest.mark.shared
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
+from scipy.stats import binom
+
 from mechsmith.identification import (
     Estimate,
     EstimateError,
@@ -19,8 +22,6 @@ from mechsmith.identification import (
 )
 from mechsmith.identification.storage import toml_text
 from mechsmith.identification.uncertainty import bandwidth
-from scipy.signal import lfilter
-from scipy.stats import binom
 
 FREE = ("mass", "viscous", "offset")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from mechsmith.codegen.build import build_simulator, find_compiler
 from mechsmith.codegen.discretise import discretise
 from mechsmith.codegen.lower import lower

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
+
 from mechsmith.identification.metrics import (
     MetricError,
     autocorrelation,
@@ -14,7 +16,6 @@ from mechsmith.identification.metrics import (
     relative_error,
     wape,
 )
-from scipy.stats import binom
 
 
 def test_reference_L09(reference: Path) -> None:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import signal
+
 from mechsmith.identification.preprocessing import (
     Decimation,
     butterworth_zero_phase,
@@ -14,7 +16,6 @@ from mechsmith.identification.preprocessing import (
 )
 from mechsmith.identification.record import Record
 from mechsmith.identification.record_checks import RecordError
-from scipy import signal
 
 PERIOD = 1e-3
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mechsmith.identification import (
     Constraint,
     ConstraintError,
@@ -224,6 +225,7 @@ def test_many_vectors_at_once_give_the_same_norms(systems: Any) -> None:
 
 def test_different_units_need_noise(systems: Any) -> None:
     import casadi
+
     from mechsmith.codegen.functions import CasadiEvaluator, Variable, make_function
 
     symbols = systems.line.arguments()
@@ -247,6 +249,7 @@ def test_different_units_need_noise(systems: Any) -> None:
 
 def test_only_what_compared_outputs_depend_on_needs_a_column(systems: Any) -> None:
     import casadi
+
     from mechsmith.codegen.functions import CasadiEvaluator, Variable, make_function
 
     symbols = systems.line.arguments()

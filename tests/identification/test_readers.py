@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
+
 from mechsmith.identification.readers import ColumnSpec, CsvFormat, read_record
 from mechsmith.identification.record import Record
 from mechsmith.identification.record_checks import RecordError, RecordWarning
-from scipy.io import savemat
 
 TIME = ColumnSpec("t", "ms", "s")
 ANGLE = ColumnSpec("angle", "deg", "rad")

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mechsmith.identification.record import Record
 from mechsmith.identification.record_checks import RecordError
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from mechsmith.identification.record import Record
 from mechsmith.identification.record_checks import RecordIssue, check_record
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from mechsmith.codegen.functions import CasadiEvaluator, FunctionSet, Variable, make_function
 from mechsmith.identification import (
     EquationError,

@@ -1,6 +1,7 @@
 import math
 
 import pytest
+
 from mechsmith.identification.units import UnitError, conversion, derivative_unit, is_si, si_unit
 
 

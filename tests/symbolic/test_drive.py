@@ -110,8 +110,8 @@ def test_controller_law_by_hand() -> None:
     controller = make_emps_controller()
     names = ("reference", "position", "pulse", "previous_position", "earlier_position", "voltage")
     update = numeric(controller, "update", names)
-    earlier, previous, voltage = update(0.1101, 0.1099, 0.5, 0.1098, 0.10988, 3.0)
-    assert (earlier, previous) == (0.1098, 0.1099)
+    previous, earlier, voltage = update(0.1101, 0.1099, 0.5, 0.1098, 0.10988, 3.0)
+    assert (previous, earlier) == (0.1099, 0.1098)
     # kv (kp 0.2 mm - 0.02 mm / 2 ms) + 0.5 V; positions cancel to some 1e-13 of the result.
     assert voltage == pytest.approx(243.45 * (160.18 * 2e-4 - 0.01) + 0.5, rel=1e-10)
     assert update(1.0, 0.0, 0.0, 0.0, 0.0, 0.0)[2] == 10.0

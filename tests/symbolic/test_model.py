@@ -344,6 +344,25 @@ def test_replace_exchanges_a_definition_and_drops_what_is_unused() -> None:
         model.replace(definitions={"losses": damping * velocity})
 
 
+def test_replace_drops_definitions_that_nothing_uses() -> None:
+    lost, net = Quantity("lost", "N"), Quantity("net", "N")
+    definitions = {lost: damping * velocity, net: force - lost.symbol}
+    model = accelerated(
+        net.symbol / mass, definitions=definitions, integrals={"force": Quantity("impulse", "N*s")}
+    )
+    free = model.replace(definitions={"net": force})
+    assert [quantity.name for quantity in free.definitions] == ["net"]
+    assert [quantity.name for quantity in free.parameters] == ["mass"]
+    assert list(free.integrals) == ["force"]
+    at_rest = model.replace(derivatives={"velocity": 0 * velocity})
+    assert not at_rest.definitions
+    assert not at_rest.inputs
+    assert not at_rest.integrals
+    # One that is given has to be used: a slip would go unseen otherwise.
+    with pytest.raises(ModelError, match="'spare' of definitions is used by no equation"):
+        model.replace(definitions={Quantity("spare", "N"): force})
+
+
 def test_looking_up_what_is_not_there_lists_what_is() -> None:
     model = slider()
     for look_up in (model.__getitem__, model.role_of, model.expression):
