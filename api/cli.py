@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from mechsmith import __version__
-from mechsmith.commands import common, demo, evaluate, generate, identify, models, simulate
+from mechsmith.commands import common, demo, evaluate, generate, identify, models, simulate, validate
 
 EPILOG = (
     "Exit codes: 0 done, 1 the numerical result is not to be trusted, 2 the input is wrong, 130 interrupted. "
@@ -61,7 +61,7 @@ app.command("generate")(generate.generate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("simulate")(simulate.simulate)
 app.command("identify")(identify.identify)
-app.command("validate")(simulate.validate)
+app.command("validate")(validate.validate)
 app.command("demo")(demo.demo)
 
 

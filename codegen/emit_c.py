@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mechsmith.codegen import discretise as rules
+from mechsmith.codegen import unknowns
 from mechsmith.codegen.c_body import Body, make_body
 from mechsmith.codegen.c_names import ArgumentStruct, Names
 from mechsmith.codegen.discretise import Discretisation
@@ -59,6 +60,8 @@ def emit_c(
         If a constant does not fit in a float.
     """
     functions.require("embeddable", "emit_c")
+    if functions.unknowns:
+        functions = functions.with_jacobians(("constraint", "z"))
     names = Names(functions, scalar, discretisation)
     context = _context(names)
     templates = environment()
@@ -78,6 +81,8 @@ def emit_batch(functions: FunctionSet, *, discretisation: Discretisation | None 
     discretisation : Discretisation, optional
         Adds rollouts and their sensitivities.
     """
+    if functions.unknowns:
+        functions = functions.with_jacobians(("constraint", "z"))
     names = Names(functions, "double", discretisation)
     context = _context(names)
     sizes = {letter: functions.size(letter) for letter in ("x", "d", "z", "u", "p", "y")}
@@ -137,6 +142,8 @@ def _context(names: Names) -> dict[str, object]:
         "functions": functions,
         "exported": exported,
         "step": step,
+        "solve": _solve(names) if functions.unknowns else None,
+        "unknowns": unknowns,
         "scalar": scalar,
         "suffix": "" if scalar == "double" else "f",
         "uses_exp": any(body.uses_exp for body in bodies),
@@ -296,6 +303,32 @@ def _step(names: Names, discretisation: Discretisation) -> CStep | None:
         trial_call=", ".join(["&trial", *d_call, *ends_call, *p_call]),
         start_call=", ".join(["&start", *d_call, *ends_call, *p_call]),
         crossing_call=", ".join(["x", *d_call, *shown, *p_call]),
+    )
+
+
+@dataclass(frozen=True)
+class CSolve:
+    """What the template of the solver for unknowns prints."""
+
+    parameters: str
+    call: str
+    size: int
+    bracket: tuple[float, float] | None
+    tolerance: float
+    tiny: float
+
+
+def _solve(names: Names) -> CSolve:
+    order = names.arguments("x", "d", "z", "u", "p")
+    parameters = [a.parameter.removeprefix("const ") if a.argument == "z" else a.parameter for a in order]
+    return CSolve(
+        parameters=", ".join(parameters),
+        call=", ".join("&at" if a.argument == "z" else a.argument for a in order),
+        size=names.functions.size("z"),
+        bracket=unknowns.UnknownsSolver(names.functions).bracket,
+        # In float the last change can't be smaller than a few units in the last place.
+        tolerance=unknowns.TOLERANCE if names.scalar == "double" else 1e-6,
+        tiny=1e-300 if names.scalar == "double" else 1e-36,
     )
 
 

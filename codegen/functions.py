@@ -333,6 +333,9 @@ class FunctionSet:
         *pairs : (function, argument)
             ``("output", "p")`` adds ``output_p`` of shape (outputs, parameters).
         """
+        pairs = tuple(pair for pair in pairs if "_".join(pair) not in self.functions)
+        if not pairs:
+            return self
         self.require("derivatives", "a Jacobian")
         added = {}
         for of, wrt in pairs:
@@ -344,9 +347,7 @@ class FunctionSet:
             expression = casadi.vec(self.casadi_function(of)(*symbols))
             jacobian = casadi.densify(casadi.jacobian(expression, symbols[ARGUMENTS.index(wrt)]))
             added[f"{of}_{wrt}"] = make_function(f"{of}_{wrt}", symbols, jacobian)
-        return self.with_functions(
-            {name: function for name, function in added.items() if name not in self.functions}
-        )
+        return self.with_functions(added)
 
     def bake(self, values: Mapping[str, float]) -> "FunctionSet":
         """Return the functions with some parameters put in as numbers, which are then no arguments any more.

@@ -198,7 +198,7 @@ def _is_norm(model: Model, expression: sympy.Basic) -> bool:
     ):
         return False
     squares = [term for term in expression.base.args if isinstance(term, sympy.Pow) and term.exp == 2]
-    positive = {
-        symbol for quantity in model.parameters if quantity.lower > 0 for symbol in quantity.elements
-    }
-    return len(squares) == len(expression.base.args) and not any(square.base in positive for square in squares)
+    positive = {symbol for quantity in model.parameters if quantity.lower > 0 for symbol in quantity.elements}
+    return len(squares) == len(expression.base.args) and not any(
+        square.base in positive for square in squares
+    )

@@ -146,7 +146,7 @@ class Model:
         """Return the role of the quantity of that name."""
         for role in (*ROLES, "definitions", "outputs"):
             if any(quantity.name == name for quantity in getattr(self, role)):
-                return role  # type: ignore[return-value]
+                return role
         raise ModelError(
             f"model {self.name!r} has no quantity {name!r}. It has: {', '.join(self.quantities)}."
         )
@@ -215,7 +215,7 @@ class Model:
         table: dict[sympy.Basic, sympy.Basic] = {}
         for quantity in self.quantities.values():
             if not quantity.shape and quantity.symbol != quantity.elements[0]:
-                table[quantity.symbol] = quantity.elements[0]  # type: ignore[index]
+                table[quantity.symbol] = quantity.elements[0]
         return table
 
     def _keyed(self, kind: Kind, mapping: Mapping[Quantity, Value]) -> list[Equation]:
@@ -377,7 +377,7 @@ def _still_used(
     """Return the definitions that equations use or that were given, and all names used with them."""
     used = _names_in(equations)
     kept: dict[Quantity, Value] = {}
-    for quantity, value in reversed(definitions.items()):
+    for quantity, value in reversed(list(definitions.items())):
         if quantity.name in given or used & {e.name for e in quantity.elements}:
             kept[quantity] = value
             used |= _names_in([value])

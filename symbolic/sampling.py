@@ -248,7 +248,7 @@ class _Order(_Passage):
         order = (
             float(mpmath.log(differences[0] / differences[1]) / math.log(ratio)) if differences[0] else 0.0
         )
-        self.reason = f"The remainder is of order {order:.2f} in {self._small}, stated is {self._order + 1}."
+        self.reason = f"The remainder is of order {round(order, 2) + 0.0:.2f} in {self._small}, stated is {self._order + 1}."
         return "agree" if order >= self._order + 1 - ORDER_MARGIN else "differ"
 
     def shown(self, point: dict[str, Fraction]) -> Counterexample:

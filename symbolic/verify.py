@@ -202,8 +202,13 @@ def _units(model: Model, statement: Statement) -> str | None:
 def _without_constants(statement: Statement) -> Statement:
     """Return the claim that constants exist as: what they would have to be is the same at two points."""
     for constant, variables in statement.constants.items():
-        ((left, right),) = statement.pairs
+        left, right = statement.pairs[0]
         factor = sympy.diff(right, constant)
+        if statement.shapes[0] or factor == 0 or factor.has(constant):
+            raise ModelError(
+                f"the constant {constant} must stand linearly in the right side of a scalar statement. "
+                "Write the statement so, element by element."
+            )
         needed = (left - right.subs(constant, 0)) / factor
         elsewhere = {symbol: sympy.Symbol(f"{symbol.name}_elsewhere", real=True) for symbol in variables}
         ranges = dict(statement.ranges)

@@ -92,7 +92,7 @@ def latex_equations(model: Model) -> str:
 
     def latex(expression: sympy.Basic) -> str:
         names = {symbol: _latex_name(symbol.name) for symbol in expression.atoms(sympy.Symbol)}
-        return str(sympy.latex(expression, symbol_names=names))
+        return str(sympy.latex(expression, symbol_names=names, mul_symbol=r" \, "))
 
     def written(equation: Equation, left: sympy.Basic) -> str:
         right = latex(equation.expression)
@@ -107,7 +107,7 @@ def latex_equations(model: Model) -> str:
 
 def mathml_equations(model: Model) -> list[tuple[str, list[str]]]:
     """Return headings, each with its equations as presentation MathML."""
-    printer = _MathML()
+    printer = _MathML({"mul_symbol": "dot"})
 
     def mathml(expression: sympy.Basic) -> str:
         return str(printer.doprint(expression))

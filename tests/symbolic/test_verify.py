@@ -237,6 +237,8 @@ def test_constants_that_exist_and_that_do_not() -> None:
     assert finding.status == "refuted"
     assert finding.counterexample is not None
     assert "p_elsewhere" in finding.counterexample.values
+    with pytest.raises(ModelError, match="must stand linearly"):
+        judge(PLAIN, dataclasses.replace(scaled, right=constant**2 * sympy.exp(x)))
 
 
 # -- composed models --------------------------------------------------------------------------------------
