@@ -102,7 +102,7 @@ class UnknownsSolver:
             high, low = numpy.where(above, value, high), numpy.where(above, low, value)
             with numpy.errstate(divide="ignore", invalid="ignore"):
                 newton = value - g / slope
-            inside = (newton > low) & (newton < high)
+            inside = (newton >= low) & (newton <= high)
             proposed = numpy.where(inside, newton, 0.5 * (low + high))
             proposed = numpy.where(g == 0.0, value, proposed)
             change = numpy.abs(proposed - value)

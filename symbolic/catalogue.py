@@ -12,6 +12,7 @@ from types import MappingProxyType, ModuleType
 from mechsmith.symbolic.control.emps_controller import make_emps_controller
 from mechsmith.symbolic.drive.closed_loop import make_emps_closed_loop
 from mechsmith.symbolic.drive.emps import make_axis, make_emps_asymmetric, make_emps_axis, make_emps_static
+from mechsmith.symbolic.drive.emps_lugre import make_emps_lugre
 from mechsmith.symbolic.friction.lugre import make_lugre
 from mechsmith.symbolic.friction.static import make_coulomb_viscous
 from mechsmith.symbolic.model import Model
@@ -37,6 +38,7 @@ CATALOGUE: Mapping[str, Callable[[], Model]] = MappingProxyType(
         "emps_axis": make_emps_axis,
         "emps_closed_loop": make_emps_closed_loop,
         "emps_controller": make_emps_controller,
+        "emps_lugre": make_emps_lugre,
         "emps_lugre_closed_loop": make_emps_lugre_closed_loop,
         "lugre": make_lugre,
         "lugre_linear": make_lugre_linear,

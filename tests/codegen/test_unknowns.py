@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sympy import cos, cosh, sin, symbols
+
 from mechsmith.codegen.functions import FunctionSet, FunctionSetError
 from mechsmith.codegen.lower import lower
 from mechsmith.codegen.tree import c_files, write_files
 from mechsmith.codegen.unknowns import UnknownsSolver, eliminate, require_found
 from mechsmith.symbolic.model import Model
 from mechsmith.symbolic.quantity import Quantity
-from sympy import cos, cosh, sin, symbols
 
 q1, q2, l1, l2, x, y, beta, k = symbols("q1 q2 l1 l2 x y beta k", real=True)
 
