@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy
 
-from mechsmith.codegen.discretise import Discretisation, check_stability
+from mechsmith.codegen.discretise import Discretisation, check_motion, check_stability
 from mechsmith.codegen.emit_c import emit_batch, emit_c, sensitivity_pairs
 from mechsmith.codegen.functions import ARGUMENTS, Array, FunctionSet, FunctionSetError
 from mechsmith.codegen.simulator import STATUS, Rollout, RolloutSensitivities, check_rollout_arguments
@@ -219,6 +219,7 @@ class CompiledSimulator:
             *(_pointer(a) for a in (time, samples, x0, d0, p, outputs, states, memories)),
             ctypes.byref(failed),
         )
+        check_motion(self.discretisation, states, memories, samples, p, time)
         return Rollout(outputs, states, memories, self._status(status, failed.value, time))
 
     def rollout_sensitivities(

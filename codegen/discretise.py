@@ -279,3 +279,13 @@ def check_stability(
             f"dt |lambda| reaches {reached:.4g} with dt = {step / method.substeps:.3g} s and lambda = {-fastest:.4g} 1/s, "
             f"the limit is {integrators.RUNGE_KUTTA_LIMIT:.2f}. Use at least {needed} substeps, or Radau()."
         )
+
+
+def check_motion(
+    discretisation: Discretisation, states: Array, discrete_states: Array, samples: Array, p: Array, time: Array
+) -> None:
+    """Raise `StiffnessError` when an explicit integrator left its stability region along a motion that was simulated."""
+    reached = numpy.isfinite(states).all(axis=1)
+    inputs = samples[:, : discretisation.functions.size("u")]
+    largest = float(numpy.diff(time).max())
+    check_stability(discretisation, states[reached], discrete_states[reached], inputs[reached], p, largest)

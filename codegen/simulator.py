@@ -160,6 +160,7 @@ class CasadiSimulator:
             motion.run_at_once(time)
         else:
             motion.run_by_sample(time)
+        rules.check_motion(self.discretisation, motion.states, motion.discrete_states, samples, p, time)
         return motion
 
 

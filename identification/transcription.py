@@ -6,7 +6,10 @@ residual over its norm at the start. So the gradient is a cosine times the resid
 every parameter, however weakly the data determine it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -257,16 +260,37 @@ def run(
     }
     functions = {"x": programme.symbols, "f": programme.cost, "g": programme.constraints}
     solver = casadi.nlpsol("identification", "ipopt", functions, options)
-    result = solver(
-        x0=programme.start,
-        lbx=programme.lower,
-        ubx=programme.upper,
-        lbg=programme.constraint_lower,
-        ubg=programme.constraint_upper,
-    )
+    with _interrupts_noted(guard):
+        result = solver(
+            x0=programme.start,
+            lbx=programme.lower,
+            ubx=programme.upper,
+            lbg=programme.constraint_lower,
+            ubg=programme.constraint_upper,
+        )
     if guard.error is not None:
         raise guard.error
     return _solution(problem, programme, solver.stats(), result, guard)
+
+
+@contextmanager
+def _interrupts_noted(guard: Guard) -> Iterator[None]:
+    """Note Ctrl-C in the guard instead of raising in the midst of IPOPT; a second one is raised."""
+    if threading.current_thread() is not threading.main_thread():
+        # signals are the main thread's alone
+        yield
+        return
+
+    def note(number: int, frame: object) -> None:
+        if guard.interrupted:
+            raise KeyboardInterrupt
+        guard.interrupted = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _solution(
