@@ -1,7 +1,8 @@
 """``generate``: code for one model, or the folder of generated code for the whole catalogue."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from mechsmith.commands import common
@@ -11,10 +12,33 @@ if TYPE_CHECKING:
     from mechsmith.codegen.discretise import Discretisation
     from mechsmith.codegen.functions import FunctionSet
 
-Target = Literal["python", "c"]
-Scalar = Literal["double", "float"]
-IntegratorName = Literal["radau", "runge_kutta_4", "exponential", "implicit_midpoint"]
+
 MEND = "mechsmith generate --all -o {folder}"
+
+
+class Target(StrEnum):
+    """What can be generated."""
+
+    PYTHON = "python"
+    C = "c"
+
+
+class ScalarName(StrEnum):
+    """Number types of C."""
+
+    DOUBLE = "double"
+    FLOAT = "float"
+
+
+class IntegratorName(StrEnum):
+    """The keys of `mechsmith.systems.INTEGRATORS`."""
+
+    RADAU = "radau"
+    RUNGE_KUTTA_4 = "runge_kutta_4"
+    EXPONENTIAL = "exponential"
+    IMPLICIT_MIDPOINT = "implicit_midpoint"
+
+
 
 
 def generate(
@@ -26,7 +50,7 @@ def generate(
         Path | None,
         typer.Option("--output", "-o", help="Folder; with --all and --check it is 'generated' by default."),
     ] = None,
-    scalar: Annotated[Scalar, typer.Option(help="Number type of C.")] = "double",
+    scalar: Annotated[ScalarName, typer.Option(help="Number type of C.")] = ScalarName.DOUBLE,
     parameters: Annotated[
         Path | None,
         typer.Option(help="Estimate, or file of name = value, whose parameters are baked in as numbers."),
@@ -93,18 +117,18 @@ def _write(
     functions: "FunctionSet",
     targets: tuple[Target, ...],
     folder: Path,
-    scalar: Scalar,
+    scalar: ScalarName,
     integrator: IntegratorName | None,
     substeps: int,
 ) -> None:
     from mechsmith.codegen.tree import c_files, python_files, write_files
 
     files: dict[str, str] = {}
-    if "python" in targets:
+    if Target.PYTHON in targets:
         files |= python_files(functions)
-    if "c" in targets:
+    if Target.C in targets:
         discretisation = _discretisation(functions, integrator, substeps)
-        files |= c_files(functions, discretisation=discretisation, scalar=scalar)
+        files |= c_files(functions, discretisation=discretisation, scalar="float" if scalar is ScalarName.FLOAT else "double")
     write_files(folder, files)
     for name in files:
         common.print_wrapped(common.console(), str(folder / name))
@@ -121,7 +145,7 @@ def _discretisation(
                 f"--integrator {integrator}: {functions.name!r} has no states to integrate, or has unknowns. Leave it out."
             )
         return None
-    return IntegratorChoice(kind=integrator or "radau", substeps=substeps).discretise(functions)
+    return IntegratorChoice(kind=(integrator or IntegratorName.RADAU).value, substeps=substeps).discretise(functions)
 
 
 def _catalogue(folder: Path, *, check: bool) -> None:

@@ -36,7 +36,7 @@ def simulate(
     sample_period: Period = None,
     column: Columns = None,
     initial: Initial = None,
-    integrator: Annotated[IntegratorName, typer.Option(help="For states.")] = "radau",
+    integrator: Annotated[IntegratorName, typer.Option(help="For states.")] = IntegratorName.RADAU,
     substeps: Annotated[int, typer.Option(help="Equal substeps in a sample.", min=1)] = 1,
 ) -> None:
     """Simulate a model over the inputs in a file, and write inputs, states and outputs.
@@ -50,7 +50,7 @@ def simulate(
         raise InputError(f"-o {output}: the suffix is {output.suffix!r}; allowed are .csv and .npz.")
     functions = lower(load_model(model))
     values = {} if parameters is None else read_parameters(parameters, functions)[0]
-    choice = IntegratorChoice(kind=integrator, substeps=substeps)
+    choice = IntegratorChoice(kind=integrator.value, substeps=substeps)
     with common.progress_bar() as bar:
         bar.add_task(f"simulating {functions.name}")
         simulator, how = make_simulator(functions, choice)

@@ -1,8 +1,9 @@
 """``validate``: known parameters on a record that they do not come from."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy
 import typer
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
     from mechsmith.identification.record import Record
     from mechsmith.identification.residuals import EquationError, OutputError
 
-ResidualKind = Literal["equation", "output"]
+
+class ResidualKind(StrEnum):
+    """How prediction and measurement are compared."""
+
+    EQUATION = "equation"
+    OUTPUT = "output"
 
 
 def validate(
@@ -131,7 +137,7 @@ def _by_columns(
     for name in outputs:
         if name not in units:
             raise InputError(f"--compare {name!r}: outputs of {functions.name!r} are {', '.join(units) or 'none'}.")
-    simulates = (kind or ("output" if functions.states else "equation")) == "output"
+    simulates = kind is ResidualKind.OUTPUT or (kind is None and bool(functions.states))
     system: FunctionSet | Simulator = functions
     needed = (*functions.labels("u"), *(() if simulates else (*functions.labels("x"), *functions.labels("d"))))
     if simulates:
