@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mechsmith.identification.validate import Validation, validate
     from mechsmith.report.document import report_html, write_report
     from mechsmith.study.run import StudyResult, run_study
-    from mechsmith.study.schema import Study, load_study
+    from mechsmith.study.schema import load_study
+    from mechsmith.study.sources import Study
     from mechsmith.symbolic.catalogue import CATALOGUE, make_model
     from mechsmith.symbolic.compose import compose
     from mechsmith.symbolic.model import Model
@@ -64,7 +65,7 @@ _PLACES = {
     "write_report": "report.document",
     "StudyResult": "study.run",
     "run_study": "study.run",
-    "Study": "study.schema",
+    "Study": "study.sources",
     "load_study": "study.schema",
     "CATALOGUE": "symbolic.catalogue",
     "make_model": "symbolic.catalogue",

@@ -6,10 +6,11 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mechsmith.codegen.functions import FunctionSet
-from mechsmith.identification.estimate import Estimate
-from mechsmith.identification.units import UnitError, conversion
+if TYPE_CHECKING:
+    from mechsmith.codegen.functions import FunctionSet
+    from mechsmith.identification.estimate import Estimate
 
 _NUMBER = re.compile(r"\s*([-+]?(?:inf|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?))\s*(.*?)\s*$", re.DOTALL)
 
@@ -41,7 +42,11 @@ def number(value: object, unit: str, what: str) -> float:
         return float(value)
     match = _NUMBER.match(value) if isinstance(value, str) else None
     if match is None:
-        raise InputError(f"{what} is {value!r}. Give a number in {unit or '1'}, or text such as '3 {unit or '1'}'.")
+        raise InputError(
+            f"{what} is {value!r}. Give a number in {unit or '1'}, or text such as '3 {unit or '1'}'."
+        )
+    from mechsmith.identification.units import UnitError, conversion
+
     amount, given = float(match.group(1)), match.group(2)
     if not given:
         return amount
@@ -70,11 +75,13 @@ def read_mapping(path: Path) -> Mapping[str, object]:
     except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read: {error}.") from error
     if not isinstance(data, dict):
-        raise InputError(f"{path} holds a {type(data).__name__} at its top level, it must be names with values.")
+        raise InputError(
+            f"{path} holds a {type(data).__name__} at its top level, it must be names with values."
+        )
     return data
 
 
-def units_by_name(functions: FunctionSet, arguments: str = "xdzup") -> dict[str, str]:
+def units_by_name(functions: "FunctionSet", arguments: str = "xdzup") -> dict[str, str]:
     """Return the unit of every element of some arguments (``x``, ``d``, ``z``, ``u``, ``p``, ``y``) by its name."""
     return {
         label: unit
@@ -83,7 +90,7 @@ def units_by_name(functions: FunctionSet, arguments: str = "xdzup") -> dict[str,
     }
 
 
-def read_parameters(path: Path, functions: FunctionSet) -> tuple[dict[str, float], Estimate | None]:
+def read_parameters(path: Path, functions: "FunctionSet") -> "tuple[dict[str, float], Estimate | None]":
     """Return parameters of a model from an estimate, or from a plain file of names with values.
 
     Parameters
@@ -105,6 +112,8 @@ def read_parameters(path: Path, functions: FunctionSet) -> tuple[dict[str, float
     InputError
         If a name is no parameter of the model or a value has another unit.
     """
+    from mechsmith.identification.estimate import Estimate
+
     data = read_mapping(path)
     labels = functions.labels("p")
     if "format" in data:

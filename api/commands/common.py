@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -42,7 +43,14 @@ def print_wrapped(target: Console, text: str, style: str = "") -> None:
 
 def make_table(*columns: str, title: str = "", right: Sequence[str] = ()) -> Table:
     """Return a table with headings; the columns in `right` are for numbers."""
-    table = Table(title=title or None, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=title or None,
+        title_justify="left",
+        header_style="bold",
+        show_edge=False,
+        pad_edge=False,
+    )
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return table
@@ -87,9 +95,15 @@ def _explain(error: Exception) -> None:
         if isinstance(error, OSError) and error.filename is not None:
             text = f"{error.filename}: {error.strerror}."
         say(f"error: {text}", style="red")
+    elif type(error) is ArithmeticError:
+        # raised where a computation that everything else rests on came to nothing
+        say(f"error: {error}", style="red")
     else:
         name = type(error).__name__
-        say(f"internal error: {name}: {error}. `mechsmith --debug ...` shows where; please report it.", style="red")
+        say(
+            f"internal error: {name}: {error}. `mechsmith --debug ...` shows where; please report it.",
+            style="red",
+        )
 
 
 def _show_warning(
@@ -113,6 +127,7 @@ def progress_bar() -> Iterator[Progress]:
         TimeElapsedColumn(),
         console=target,
         transient=True,
+        redirect_stdout=False,  # results on standard output stay there, even where that is a file
         disable=not target.is_terminal,
     )
     with bar:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy
 import typer
+
 from mechsmith.commands import common
 from mechsmith.commands.models import ModelName
 from mechsmith.values import InputError, number
@@ -29,15 +30,16 @@ def evaluate(
         bool,
         typer.Option(
             "--derivatives",
-            help="Also print derivatives of states, updates and constraint residuals, under the keys derivatives, "
-            "updates and constraints.",
+            help="Also print derivatives of states, updates, constraint residuals and solved unknowns, under the keys "
+            "derivatives, updates, constraints and unknowns.",
         ),
     ] = False,
 ) -> None:
     """Evaluate a model at one point: a JSON object of named values in, one of named outputs out.
 
     A value is a number in SI, text with a unit ("3 deg"), or a list for a quantity with a shape. What is not given
-    has its nominal value. Exit code 1 when an output is not finite (it is null then).
+    has its nominal value. Unknowns are solved for; a value for one is where that begins. Exit code 1 when an output
+    is not finite (it is null then) or the unknowns are not found.
     """
     from mechsmith.codegen.lower import lower
     from mechsmith.systems import load_model
@@ -49,6 +51,9 @@ def evaluate(
         wanted += [entry for entry in ADDED if entry[0] in functions.functions]
     values = _arguments(functions, given, [name for name, _, _ in wanted])
     result: dict[str, Any] = {}
+    unsolved = _solve_unknowns(functions, values, [name for name, _, _ in wanted])
+    if derivatives and functions.unknowns:
+        result["unknowns"] = _named(functions.unknowns, values[2])
     for name, key, letter in wanted:
         named = _named(functions.variables(letter), _evaluated(functions, name, values))
         if key:
@@ -57,8 +62,15 @@ def evaluate(
             result |= named
     common.emit_json(result, "-")
     bad = _not_finite(result)
+    if unsolved:
+        common.say(
+            f"error: Newton's method does not find the unknowns ({', '.join(functions.labels('z'))}) from where they begin. "
+            "Give them values near the solution.",
+            style="red",
+        )
     if bad:
         common.say(f"error: {', '.join(bad)} is not finite at this point.", style="red")
+    if bad or unsolved:
         raise typer.Exit(common.DOUBTFUL)
 
 
@@ -121,7 +133,11 @@ def _needed(functions: "FunctionSet", wanted: list[str], index: int) -> list[boo
 
 
 def _elements(
-    functions: "FunctionSet", argument: str, variable: "Variable", given: dict[str, object], needed: list[bool]
+    functions: "FunctionSet",
+    argument: str,
+    variable: "Variable",
+    given: dict[str, object],
+    needed: list[bool],
 ) -> list[float]:
     what = f"{ROLES[argument]} {variable.name!r} of {functions.name!r}"
     if variable.name in given:
@@ -133,7 +149,9 @@ def _elements(
     values = []
     for i, label in enumerate(variable.labels):
         if label in given:
-            values.append(_checked(given[label], variable, i, f"{ROLES[argument]} {label!r} of {functions.name!r}"))
+            values.append(
+                _checked(given[label], variable, i, f"{ROLES[argument]} {label!r} of {functions.name!r}")
+            )
         elif variable.nominal is not None:
             values.append(variable.nominal)
         elif needed[i]:
@@ -154,8 +172,22 @@ def _checked(value: object, variable: "Variable", index: int, what: str) -> floa
     unit = variable.unit[index]
     amount = number(value, unit, what)
     if not math.isfinite(amount) or not variable.lower <= amount <= variable.upper:
-        raise InputError(f"{what} is {amount:g} {unit or '1'}; allowed is {variable.lower:g} to {variable.upper:g}.")
+        raise InputError(
+            f"{what} is {amount:g} {unit or '1'}; allowed is {variable.lower:g} to {variable.upper:g}."
+        )
     return amount
+
+
+def _solve_unknowns(functions: "FunctionSet", values: "list[Array]", wanted: list[str]) -> bool:
+    """Put the solved unknowns in the place of where they begin, where they matter; return whether that failed."""
+    if not any(_needed(functions, wanted, 2)):
+        return False
+    from mechsmith.codegen.unknowns import UnknownsSolver
+
+    x, d, begin, u, p = values
+    solved = UnknownsSolver(functions).solve(*(a.reshape(1, -1) for a in (x, d, u, p)), start=begin)
+    values[2] = solved.values[0]
+    return not bool(solved.found.all())
 
 
 def _evaluated(functions: "FunctionSet", name: str, values: "list[Array]") -> "Array":
@@ -163,7 +195,7 @@ def _evaluated(functions: "FunctionSet", name: str, values: "list[Array]") -> "A
     if name == "derivative" and "mass" in functions.functions:
         mass = functions.evaluate("mass", *values)
         try:
-            return numpy.linalg.solve(mass, result).reshape(-1)
+            return numpy.asarray(numpy.linalg.solve(mass, result), dtype=numpy.float64).reshape(-1)
         except numpy.linalg.LinAlgError:
             return numpy.full(result.size, numpy.nan)
     return result.reshape(-1)

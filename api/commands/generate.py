@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
 from mechsmith.commands import common
 from mechsmith.values import InputError, read_parameters
 
 if TYPE_CHECKING:
     from mechsmith.codegen.discretise import Discretisation
+    from mechsmith.codegen.emit_c import Scalar
     from mechsmith.codegen.functions import FunctionSet
 
 
@@ -39,8 +41,6 @@ class IntegratorName(StrEnum):
     IMPLICIT_MIDPOINT = "implicit_midpoint"
 
 
-
-
 def generate(
     model: Annotated[
         str | None, typer.Argument(metavar="[MODEL]", help="Catalogue name, or path/to/file.py:function.")
@@ -64,10 +64,14 @@ def generate(
         typer.Option(metavar="FUNCTION:ARGUMENT", help="Jacobian to add, such as output:p; may be repeated."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Write the folder of the whole catalogue, and remove what is in it else.")
+        bool,
+        typer.Option("--all", help="Write the folder of the whole catalogue, and remove what is in it else."),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Only compare that folder with what belongs in it; exit code 1 if stale.")
+        bool,
+        typer.Option(
+            "--check", help="Only compare that folder with what belongs in it; exit code 1 if stale."
+        ),
     ] = False,
 ) -> None:
     """Generate Python or C from a model, or the whole catalogue's folder."""
@@ -128,7 +132,11 @@ def _write(
         files |= python_files(functions)
     if Target.C in targets:
         discretisation = _discretisation(functions, integrator, substeps)
-        files |= c_files(functions, discretisation=discretisation, scalar="float" if scalar is ScalarName.FLOAT else "double")
+        kind: Scalar = "float" if scalar is ScalarName.FLOAT else "double"
+        try:
+            files |= c_files(functions, discretisation=discretisation, scalar=kind)
+        except OverflowError as error:
+            raise InputError(f"--scalar {kind}: {error}") from error
     write_files(folder, files)
     for name in files:
         common.print_wrapped(common.console(), str(folder / name))
@@ -145,7 +153,9 @@ def _discretisation(
                 f"--integrator {integrator}: {functions.name!r} has no states to integrate, or has unknowns. Leave it out."
             )
         return None
-    return IntegratorChoice(kind=(integrator or IntegratorName.RADAU).value, substeps=substeps).discretise(functions)
+    return IntegratorChoice(kind=(integrator or IntegratorName.RADAU).value, substeps=substeps).discretise(
+        functions
+    )
 
 
 def _catalogue(folder: Path, *, check: bool) -> None:
@@ -164,7 +174,9 @@ def _catalogue(folder: Path, *, check: bool) -> None:
         write_files(folder, files)
         orphans = remove_orphans(folder, files)
         changed = sum(difference.kind != "orphan" for difference in found)
-        common.print_wrapped(target, f"{folder}: {len(files)} files, {changed} changed, {len(orphans)} removed")
+        common.print_wrapped(
+            target, f"{folder}: {len(files)} files, {changed} changed, {len(orphans)} removed"
+        )
         return
     for difference in found:
         common.print_wrapped(target, f"{difference.kind}: {difference.file}", "red")

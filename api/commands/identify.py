@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
 from mechsmith.commands import common
 
 if TYPE_CHECKING:
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def identify(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="What is identified, see docs/study.md.")],
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY.toml", help="What is identified, see docs/study.md.")
+    ],
     data: Annotated[
         list[str] | None,
         typer.Option(
@@ -22,11 +25,13 @@ def identify(
         ),
     ] = None,
     json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output.")
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is standard output."),
     ] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="Write a report.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="ESTIMATE.toml", help="Write the estimate (.toml, .json).")
+        Path | None,
+        typer.Option("--output", "-o", metavar="ESTIMATE.toml", help="Write the estimate (.toml, .json)."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="In place of the study's.", min=0)] = None,
     strict: Annotated[
@@ -128,7 +133,7 @@ def result_plain(result: "StudyResult") -> dict[str, Any]:
 
 
 def _print(result: "StudyResult") -> None:
-    from mechsmith.report.tables import estimate_table, validation_table
+    from mechsmith.report.tables import estimate_table, percent, validation_table
 
     target = common.console()
     for stage in result.stages[:-1]:
@@ -136,10 +141,10 @@ def _print(result: "StudyResult") -> None:
         state = "converged" if estimate.success else "not converged"
         common.print_wrapped(
             target,
-            f"{estimate.method}: {state} ({estimate.status}), relative error {estimate.relative_error:.4f} %, "
+            f"{estimate.method}: {state} ({estimate.status}), relative error {percent(estimate.relative_error)} %, "
             f"{stage.seconds:.1f} s",
         )
-    target.print(estimate_table(result.estimate))
+    target.print(estimate_table(result.estimate, width=target.width))
     if result.trials:
         target.print()
         target.print(validation_table([(trial.name, trial.validation) for trial in result.trials]))

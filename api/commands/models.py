@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from mechsmith.commands import common
 
@@ -19,7 +20,9 @@ STATUS_STYLES = {"proved": "green", "supported": "cyan", "refuted": "magenta"}
 
 
 def list_models(
-    json: Annotated[bool, typer.Option("--json", help="Print a JSON object of names and descriptions.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object of names and descriptions.")
+    ] = False,
 ) -> None:
     """List the models of the catalogue."""
     from mechsmith.symbolic.catalogue import CATALOGUE
@@ -28,7 +31,9 @@ def list_models(
     if json:
         common.emit_json({name: model.description for name, model in made.items()}, "-")
         return
-    table = common.make_table("model", "states", "inputs", "outputs", "parameters", "identities", "what it is")
+    table = common.make_table(
+        "model", "states", "inputs", "outputs", "parameters", "identities", "what it is"
+    )
     for name, model in made.items():
         counts = (len(model.states) + len(model.discrete_states), len(model.inputs), len(model.outputs))
         sizes = (*counts, len(model.parameters), len(model.identities))
@@ -46,11 +51,15 @@ def show(
 
     found = load_model(model)
     target = common.console()
-    common.print_wrapped(target, f"{found.name}: {found.description}" if found.description else found.name, "bold")
+    common.print_wrapped(
+        target, f"{found.name}: {found.description}" if found.description else found.name, "bold"
+    )
     target.print()
     target.print(_quantities(found))
     for name, quantity in found.integrals.items():
-        common.print_wrapped(target, f"the integral of {name} may be sampled as {quantity.name} ({quantity.unit})")
+        common.print_wrapped(
+            target, f"the integral of {name} may be sampled as {quantity.name} ({quantity.unit})"
+        )
     if found.sample_time:
         common.print_wrapped(target, f"discrete states are updated every {found.sample_time}")
     target.print()
@@ -69,24 +78,31 @@ def show(
 
 def _quantities(model: "Model") -> object:
     table = common.make_table(
-        "role", "name", "unit", "nominal", "lower", "upper", "description", right=("nominal", "lower", "upper")
+        "role",
+        "name",
+        "unit",
+        "nominal",
+        "lower",
+        "upper",
+        "description",
+        right=("nominal", "lower", "upper"),
     )
-    roles = (
-        *("states", "discrete_states", "unknowns", "inputs", "parameters", "definitions", "outputs"),
-    )
+    roles = (*("states", "discrete_states", "unknowns", "inputs", "parameters", "definitions", "outputs"),)
     for role in roles:
         quantities: Sequence[Quantity] = tuple(getattr(model, role))
         for quantity in quantities:
             name = quantity.name + (f"[{', '.join(map(str, quantity.shape))}]" if quantity.shape else "")
-            table.add_row(role.replace("_", " ").removesuffix("s"), name, *_numbers(quantity), quantity.description)
+            table.add_row(
+                role.replace("_", " ").removesuffix("s"), name, *_numbers(quantity), quantity.description
+            )
     return table
 
 
 def _numbers(quantity: "Quantity") -> tuple[str, str, str, str]:
     unit = quantity.unit if isinstance(quantity.unit, str) else ", ".join(quantity.unit)
     nominal = "" if quantity.nominal is None else f"{quantity.nominal:.9g}"
-    bounds = (f"{float(bound):.6g}".replace("inf", "∞") for bound in (quantity.lower, quantity.upper))
-    return unit or "1", nominal, *bounds
+    lower, upper = (f"{float(bound):.6g}".replace("inf", "∞") for bound in (quantity.lower, quantity.upper))
+    return unit or "1", nominal, lower, upper
 
 
 def verify(
@@ -130,9 +146,9 @@ def _print_verdicts(name: str, rows: "Sequence[Row]", verdicts: "Sequence[Verdic
     for row, verdict in zip(rows, verdicts, strict=True):
         style = STATUS_STYLES[row.status]
         mark = "[green]✓[/]" if row.as_expected else "[red]✗[/]"
-        detail = common.escape(verdict.detail)
+        detail = escape(verdict.detail)
         verdict_text = f"[{style}]{row.status}[/]"
-        table.add_row(common.escape(row.name), row.kind, verdict_text, row.expected, mark, row.method, detail)
+        table.add_row(escape(row.name), row.kind, verdict_text, row.expected, mark, row.method, detail)
     target.print(table)
     refuted = [verdict for verdict in verdicts if verdict.counterexample is not None]
     if refuted:

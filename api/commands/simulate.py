@@ -1,10 +1,11 @@
 """``simulate``: a model with known parameters over the inputs in a file."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy
 import typer
+
 from mechsmith.commands import common
 from mechsmith.commands.columns import (
     Columns,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from mechsmith.codegen.functions import FunctionSet
     from mechsmith.codegen.simulator import Rollout
     from mechsmith.identification.record import Record
-
 
 
 def simulate(
@@ -56,9 +56,9 @@ def simulate(
         simulator, how = make_simulator(functions, choice)
         record = read_columns(functions, data, simulator.samples, time, sample_period, column or [])
         starts = initial_states(functions, initial or [])
-        vectors = [functions.vector(a, starts[a]) for a in ("x", "d")]
+        x0, d0 = (functions.vector(argument, starts[argument]) for argument in ("x", "d"))
         samples = numpy.column_stack([record[name] for name in simulator.samples])
-        rollout = simulator.rollout(record.time, samples, *vectors, functions.vector("p", values))
+        rollout = simulator.rollout(record.time, samples, x0, d0, functions.vector("p", values))
     if rollout.status or not numpy.isfinite(rollout.outputs).all():
         reason = rollout.status or "an output is not finite"
         common.say(f"error: the simulation failed: {reason}. Nothing is written.", style="red")
@@ -70,7 +70,9 @@ def simulate(
     )
 
 
-def _columns(functions: "FunctionSet", record: "Record", rollout: "Rollout") -> "list[tuple[str, numpy.ndarray]]":
+def _columns(
+    functions: "FunctionSet", record: "Record", rollout: "Rollout"
+) -> "list[tuple[str, numpy.ndarray]]":
     """Return what is written, by name: inputs, states and outputs."""
     found = {name: record[name] for name in record.columns}
     for argument, values in (("x", rollout.states), ("d", rollout.discrete_states), ("y", rollout.outputs)):
@@ -89,7 +91,8 @@ def _write(path: Path, record: "Record", columns: "list[tuple[str, numpy.ndarray
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.part.npz")
     try:
-        numpy.savez(part, time=record.time, **dict(columns))
+        arrays: dict[str, Any] = {"time": record.time, **dict(columns)}
+        numpy.savez(part, **arrays)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

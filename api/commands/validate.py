@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy
 import typer
+
 from mechsmith.commands import common
 from mechsmith.commands.columns import (
     Columns,
@@ -40,11 +41,15 @@ def validate(
     parameters: Annotated[Path, typer.Option("--parameters", help="Estimate, or file of name = value.")],
     study: Annotated[
         Path | None,
-        typer.Option(help="Study whose columns, preprocessing, residual and measured initial states apply to DATA."),
+        typer.Option(
+            help="Study whose columns, preprocessing, residual and measured initial states apply to DATA."
+        ),
     ] = None,
     residual: Annotated[
         ResidualKind | None,
-        typer.Option(help="Outputs at every sample, or of a simulation; by default output when there are states."),
+        typer.Option(
+            help="Outputs at every sample, or of a simulation; by default output when there are states."
+        ),
     ] = None,
     compare: Annotated[
         list[str] | None,
@@ -56,10 +61,13 @@ def validate(
     initial: Initial = None,
     measured: Annotated[
         list[str] | None,
-        typer.Option(metavar="STATE", help="State that begins with the first value of its column; may be repeated."),
+        typer.Option(
+            metavar="STATE", help="State that begins with the first value of its column; may be repeated."
+        ),
     ] = None,
     json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON; - is standard output.")
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write the figures as JSON; - is standard output."),
     ] = None,
 ) -> None:
     """Compare what known parameters predict with a measured record.
@@ -116,7 +124,9 @@ def _by_study(
     source = next((one for one in sources if Path(one.file).name == data.name), sources[0])
     chosen = study.problem.measured
     record = load_record(study, source, data, functions, chosen)
-    system = functions if study.residual.kind == "equation" else make_simulator(functions, study.integrator)[0]
+    system = (
+        functions if study.residual.kind == "equation" else make_simulator(functions, study.integrator)[0]
+    )
     return system, record, make_residual(study, functions), (*chosen, *begins)
 
 
@@ -136,10 +146,15 @@ def _by_columns(
     units = units_by_name(functions, "y")
     for name in outputs:
         if name not in units:
-            raise InputError(f"--compare {name!r}: outputs of {functions.name!r} are {', '.join(units) or 'none'}.")
+            raise InputError(
+                f"--compare {name!r}: outputs of {functions.name!r} are {', '.join(units) or 'none'}."
+            )
     simulates = kind is ResidualKind.OUTPUT or (kind is None and bool(functions.states))
     system: FunctionSet | Simulator = functions
-    needed = (*functions.labels("u"), *(() if simulates else (*functions.labels("x"), *functions.labels("d"))))
+    needed = (
+        *functions.labels("u"),
+        *(() if simulates else (*functions.labels("x"), *functions.labels("d"))),
+    )
     if simulates:
         system = make_simulator(functions, IntegratorChoice())[0]
         needed = system.samples

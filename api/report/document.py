@@ -9,6 +9,7 @@ from typing import Any
 
 import jinja2
 import numpy
+
 from mechsmith import __version__
 from mechsmith.commands.common import write_whole
 from mechsmith.identification.estimate import Estimate
@@ -18,7 +19,7 @@ from mechsmith.identification.residuals import EquationError, OutputError
 from mechsmith.identification.validate import validate
 from mechsmith.report import plots
 from mechsmith.report.equations import mathml_equations
-from mechsmith.report.tables import estimate_lines, parameter_rows
+from mechsmith.report.tables import estimate_lines, parameter_rows, percent
 from mechsmith.study.run import StudyResult, Trial
 from mechsmith.symbolic.model import ROLES, Model
 from mechsmith.symbolic.verify import Row, verify, verify_table
@@ -47,6 +48,7 @@ def report_html(result: StudyResult, *, verdicts: Sequence[Row] | None = None) -
     template = _environment().get_template("report.html.j2")
     return template.render(
         title=result.study.title,
+        percent=percent,
         version=__version__,
         result=result,
         estimate=result.estimate,
@@ -139,7 +141,9 @@ def _velocity_plots(result: StudyResult) -> list[dict[str, str]]:
         unit = functions.units("y")[functions.labels("y").index(output)]
         measured = record[column] - predicted[output] + friction[output]
         label = f"{output} without acceleration" if accelerations else output
-        plot = plots.velocity_plot((name, inputs[name], record[name]), (label, unit), measured, friction[output])
+        plot = plots.velocity_plot(
+            (name, inputs[name], record[name]), (label, unit), measured, friction[output]
+        )
         found.append({"output": output, "plot": plot, "less": ", ".join(accelerations)})
     return found
 

@@ -78,7 +78,7 @@ def unicode_equations(model: Model) -> str:
     def written(equation: Equation, left: sympy.Basic) -> str:
         if equation.kind == "crossing":
             return str(printer.doprint(equation.expression))
-        return str(printer.doprint(sympy.Eq(left, equation.expression, evaluate=False)))
+        return str(printer.doprint(sympy.Eq(left, _with_exp(equation.expression), evaluate=False)))
 
     parts = []
     for heading, lines in _sections(model, written):
@@ -113,16 +113,19 @@ def mathml_equations(model: Model) -> list[tuple[str, list[str]]]:
         return str(printer.doprint(expression))
 
     def written(equation: Equation, left: sympy.Basic) -> str:
-        right = mathml(equation.expression)
-        whole = right if equation.kind == "crossing" else f"{mathml(left)}<mo>=</mo>{right}"
+        right = mathml(_with_exp(equation.expression))
+        if equation.kind == "derivative":
+            name, d = mathml(equation.symbol), "<mi>d</mi>"
+            side = f'<mfrac><mrow>{d}<mspace width="0.15em"/>{name}</mrow><mrow>{d}<mi>t</mi></mrow></mfrac>'
+        else:
+            side = mathml(left)
+        whole = right if equation.kind == "crossing" else f"{side}<mo>=</mo>{right}"
         return f'<math display="block"><mrow>{whole}</mrow></math>'
 
     return _sections(model, written)
 
 
-def _sections(
-    model: Model, written: Callable[[Equation, sympy.Basic], str]
-) -> list[tuple[str, list[str]]]:
+def _sections(model: Model, written: Callable[[Equation, sympy.Basic], str]) -> list[tuple[str, list[str]]]:
     """Return the headings that the model has equations for, with the equations."""
     sections = []
     for kind, heading in HEADINGS.items():
@@ -136,10 +139,17 @@ def _sections(
 
 
 def _readable(equation: Equation) -> Equation:
-    size = sum(1 for _ in zip(range(LONGEST + 1), sympy.preorder_traversal(equation.expression), strict=False))
+    size = sum(
+        1 for _ in zip(range(LONGEST + 1), sympy.preorder_traversal(equation.expression), strict=False)
+    )
     if size <= LONGEST:
         return equation
     return equation._replace(expression=sympy.Symbol(f"(more than {LONGEST} terms)"))
+
+
+def _with_exp(expression: sympy.Basic) -> sympy.Basic:
+    """Return the expression with exp written as a function: a fraction in an exponent is too small to read."""
+    return expression.replace(sympy.exp, sympy.Function("exp"))
 
 
 def _left(equation: Equation) -> sympy.Basic:

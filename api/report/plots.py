@@ -1,6 +1,7 @@
 """Plots of a report as SVG text."""
 
 import io
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,8 +9,9 @@ import matplotlib
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from mechsmith.identification.method import Progress
 from numpy.typing import NDArray
+
+from mechsmith.identification.method import Progress
 
 Array = NDArray[numpy.float64]
 
@@ -59,20 +61,33 @@ class Fit:
 
 
 def fit_plot(fit: Fit) -> str:
-    """Return measured and predicted over time, and their difference below."""
+    """Return measured and predicted over time and their difference below; at the right, closer, where it is largest."""
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": f"fit {fit.record} {fit.output}"}):
         figure = Figure(figsize=(9.2, 3.9), layout="constrained")
-        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.3, 1.0))
-        above.plot(*_thinned(fit.time, fit.measured), color=MEASURED, linewidth=1.5, label="measured")
-        above.plot(*_thinned(fit.time, fit.predicted), color=PREDICTED, linewidth=0.9, label="predicted")
-        above.set_ylabel(_label(fit.output, fit.unit))
-        above.legend(loc="upper right", ncols=2, borderaxespad=0.0, bbox_to_anchor=(1.0, 1.12))
-        below.plot(*_thinned(fit.time, fit.predicted - fit.measured), color=RESIDUAL, linewidth=0.7)
-        below.axhline(0.0, color="#9ca3af", linewidth=0.7)
-        below.set_ylabel("difference")
-        below.set_xlabel("time / s")
-        figure.align_ylabels()
+        axes = figure.subplots(2, 2, sharex="col", height_ratios=(2.3, 1.0), width_ratios=(3.0, 1.0))
+        for column, rows in ((0, slice(None)), (1, _worst(fit))):
+            above, below = axes[:, column]
+            time, measured, predicted = fit.time[rows], fit.measured[rows], fit.predicted[rows]
+            above.plot(*_thinned(time, measured), color=MEASURED, linewidth=1.5, label="measured")
+            above.plot(*_thinned(time, predicted), color=PREDICTED, linewidth=0.9, label="predicted")
+            below.plot(*_thinned(time, predicted - measured), color=RESIDUAL, linewidth=0.7)
+            below.axhline(0.0, color="#9ca3af", linewidth=0.7)
+            below.set_xlabel("time / s")
+        axes[0, 0].set_ylabel(_label(fit.output, fit.unit))
+        axes[1, 0].set_ylabel("difference")
+        axes[0, 0].legend(loc="upper right", ncols=2, borderaxespad=0.0, bbox_to_anchor=(1.0, 1.12))
+        axes[0, 1].set_title("where it differs most", fontsize=9, color="#374151")
+        figure.align_ylabels(axes[:, 0])
         return _svg(figure)
+
+
+def _worst(fit: Fit) -> slice:
+    """Return the twenty-fifth of the samples about the largest difference."""
+    count = len(fit.time)
+    width = max(count // 25, min(count, 50))
+    middle = int(numpy.argmax(numpy.abs(fit.predicted - fit.measured)))
+    start = min(max(middle - width // 2, 0), count - width)
+    return slice(start, start + width)
 
 
 def residual_plot(fit: Fit) -> str:
@@ -128,13 +143,23 @@ def velocity_plot(
         for axes, limit in ((wide, fast), (near, 0.1 * fast)):
             inside = numpy.flatnonzero(numpy.abs(values) <= limit)[:: step if axes is wide else 1]
             chosen = inside[:: max(1, len(inside) // 4000)]
-            style = {"linestyle": "none", "marker": ".", "markersize": 1.6, "rasterized": True}
-            axes.plot(values[chosen], measured[chosen], color=MEASURED, label="measured", **style)
-            axes.plot(values[chosen], predicted[chosen], color=PREDICTED, label="predicted", **style)
+            both = (("measured", measured, MEASURED, 5.0), ("predicted", predicted, PREDICTED, 1.2))
+            for label, drawn, colour, size in both:
+                axes.plot(
+                    *(values[chosen], drawn[chosen]),
+                    linestyle="none",
+                    marker=".",
+                    markersize=size,
+                    markeredgewidth=0.0,
+                    color=colour,
+                    alpha=0.6 if label == "measured" else 1.0,
+                    label=label,
+                    rasterized=True,
+                )
             axes.set_xlabel(_label(name, unit))
         wide.set_ylabel(_label(*output))
         near.set_title("near rest", fontsize=9, color="#374151")
-        wide.legend(loc="lower right", markerscale=5)
+        wide.legend(loc="lower right", markerscale=2)
         return _svg(figure)
 
 
@@ -150,9 +175,11 @@ def history_plot(stages: Sequence[tuple[str, Sequence[Progress]]]) -> str:
                 lines = [line for line in history if line.start == start]
                 label = name if start == starts[0] else None
                 xs, ys = [line.evaluation for line in lines], [line.norm for line in lines]
-                axes.step(xs, ys, where="post", color=colours[number % 4], linewidth=1.0, label=label, alpha=0.8)
+                axes.step(
+                    xs, ys, where="post", color=colours[number % 4], linewidth=1.0, label=label, alpha=0.8
+                )
         axes.set_yscale("log")
-        axes.set_xlabel("evaluation")
+        axes.set_xlabel("evaluation, iteration or generation")
         axes.set_ylabel("residual norm")
         axes.legend(loc="upper right")
         return _svg(figure)
@@ -169,7 +196,7 @@ def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
         return time, values
     edges = numpy.linspace(0, count, BUCKETS + 1).astype(int)
     chosen = set()
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    for left, right in itertools.pairwise(edges):
         part = values[left:right]
         if numpy.isfinite(part).any():
             chosen |= {left + int(numpy.nanargmin(part)), left + int(numpy.nanargmax(part))}
@@ -179,7 +206,9 @@ def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
 
 def _svg(figure: Figure) -> str:
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None}, dpi=150)
+    figure.savefig(
+        buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")), dpi=150
+    )
     text = buffer.getvalue()
     # an inline SVG has no XML declaration and no document type
     return text[text.index("<svg") :]

@@ -4,12 +4,17 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mechsmith.identification.estimate import Estimate
-from mechsmith.identification.validate import Validation
+from rich import box
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from mechsmith.identification.estimate import Estimate
+from mechsmith.identification.validate import Validation
+
+# Columns of a terminal that take the whole table of parameters.
+WIDE = 125
 
 
 def digits(value: float, count: int = 7) -> str:
@@ -17,6 +22,11 @@ def digits(value: float, count: int = 7) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     return f"{value:.{count}g}"
+
+
+def percent(value: float) -> str:
+    """Return a percentage with four decimals, or with three digits where those would be zeros."""
+    return f"{value:.4f}" if value >= 0.01 else f"{value:.3g}"
 
 
 def parameter_rows(estimate: Estimate) -> list[dict[str, str]]:
@@ -30,8 +40,8 @@ def parameter_rows(estimate: Estimate) -> list[dict[str, str]]:
                 "name": name,
                 "value": digits(value),
                 "unit": estimate.units[i] or "1",
-                "white": digits(float(estimate.deviations_white[i]), 4),
-                "corrected": digits(float(estimate.deviations_corrected[i]), 4),
+                "white": f"{float(estimate.deviations_white[i]):#.5g}",
+                "corrected": f"{float(estimate.deviations_corrected[i]):#.5g}",
                 "relative": digits(100.0 * deviation / abs(value), 3) if value else "",
                 "low": digits(low, 6),
                 "high": digits(high, 6),
@@ -53,30 +63,46 @@ def _note(estimate: Estimate, name: str) -> str:
     return ", ".join(notes)
 
 
-def estimate_table(estimate: Estimate) -> RenderableType:
-    """Return an estimate for the terminal."""
+def estimate_table(estimate: Estimate, *, width: int = 140) -> RenderableType:
+    """Return an estimate for a terminal of so many columns; below `WIDE` without white and relative ones."""
+    columns = {
+        "parameter": "name",
+        "value": "value",
+        "sd, white": "white",
+        "sd, corrected": "corrected",
+        "sd %": "relative",
+        f"{100 * estimate.confidence:g} % interval": "interval",
+        "unit": "unit",
+    }
+    if width < WIDE:
+        dropped = ("white", "relative")
+        columns = {
+            "sd" if key == "corrected" else heading: key
+            for heading, key in columns.items()
+            if key not in dropped
+        }
+    rows = parameter_rows(estimate)
+    if any(row["note"] for row in rows):
+        columns["note"] = "note"
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    for heading, key in columns.items():
+        left = key in ("name", "unit", "note")
+        table.add_column(heading, justify="left" if left else "right", no_wrap=key != "note")
+    for row in rows:
+        row["interval"] = f"{row['low']} … {row['high']}"
+        table.add_row(*(escape(row[key]) for key in columns.values()))
     verdict = "[green]converged[/]" if estimate.success else "[bold red]NOT CONVERGED[/]"
-    table = Table(show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("parameter")
-    headings = ("value", "sd, white", "sd, corrected", "sd %", f"{100 * estimate.confidence:g} % interval")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    table.add_column("unit")
-    table.add_column("")
-    for row in parameter_rows(estimate):
-        interval = f"{row['low']} … {row['high']}"
-        cells = (row["value"], row["white"], row["corrected"], row["relative"], interval, row["unit"])
-        table.add_row(row["name"], *map(escape, cells), Text(row["note"], style="yellow"))
     head = f"{escape(estimate.model)}: {verdict} ({escape(estimate.status)})"
-    return Group(head, Text(f"  {estimate.method}"), "", table, "", *(Text(line) for line in estimate_lines(estimate)))
+    lines = (Text(line) for line in estimate_lines(estimate))
+    return Group(head, Text(f"  {estimate.method}"), "", table, "", *lines)
 
 
 def estimate_lines(estimate: Estimate) -> list[str]:
     """Return what is told of an estimate besides its parameters."""
     lines = [
-        f"relative error {estimate.relative_error:.4f} %, R² {estimate.determination:.6f}, residual norm "
+        f"relative error {percent(estimate.relative_error)} %, R² {estimate.determination:.6f}, residual norm "
         f"{estimate.residual_norm:.7g}, its deviation {estimate.residual_deviation:.6g} over {estimate.samples} samples "
-        f"({estimate.degrees_of_freedom}), condition {estimate.condition:.4f}"
+        f"({estimate.degrees_of_freedom}), condition {_condition(estimate.condition)}"
     ]
     if estimate.message:
         lines.append(estimate.message)
@@ -95,9 +121,20 @@ def estimate_lines(estimate: Estimate) -> list[str]:
     return lines
 
 
+def _condition(value: float) -> str:
+    return f"{value:.4f}" if value < 1e5 else f"{value:.4g}"
+
+
 def validation_table(validations: Sequence[tuple[str, Validation]]) -> Table:
     """Return the errors of predictions for the terminal."""
-    table = Table(show_edge=False, pad_edge=False, header_style="bold", title="validation", title_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        header_style="bold",
+        title="validation",
+        title_justify="left",
+    )
     table.add_column("record")
     table.add_column("output")
     for heading in ("relative error %", "WAPE %", "largest error %", "RMS"):
@@ -105,7 +142,7 @@ def validation_table(validations: Sequence[tuple[str, Validation]]) -> Table:
     table.add_column("unit")
     for name, validation in validations:
         for fit in validation.outputs:
-            figures = (f"{fit.relative_error:.4f}", f"{fit.wape:.4f}", f"{fit.max_percentage_error:.2f}")
+            figures = map(percent, (fit.relative_error, fit.wape, fit.max_percentage_error))
             rms = f"{fit.root_mean_square:.6g}"
             table.add_row(escape(name), fit.output, *figures, rms, fit.unit or "1")
     return table

@@ -7,7 +7,7 @@ from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification.readers import ColumnSpec, read_record
 from mechsmith.identification.record import Record
 from mechsmith.identification.units import UnitError, conversion, si_unit
-from mechsmith.study.schema import ColumnSource, RecordSource, Study
+from mechsmith.study.sources import ColumnSource, RecordSource, Study
 from mechsmith.study.steps import apply_steps, constant, copied
 from mechsmith.study.table import StudyError, nearest
 from mechsmith.values import InputError, units_by_name
@@ -65,7 +65,9 @@ def _taker(sources: Sequence[RecordSource], found: Mapping[str, Path], path: Pat
     """Return the name of the record that a file given without a name is for."""
     free = [source for source in sources if source.name not in found]
     if not free:
-        raise InputError(f"--data {path}: every record has a file already ({', '.join(s.name for s in sources)}).")
+        raise InputError(
+            f"--data {path}: every record has a file already ({', '.join(s.name for s in sources)})."
+        )
     same = [source for source in free if Path(source.file).name == path.name]
     return (same or free)[0].name
 
@@ -175,4 +177,3 @@ def check_step_records(study: Study) -> None:
                 raise StudyError(
                     f"{step.options.where}: there is no record {name!r}.{nearest(name, names)} Records: {', '.join(names)}."
                 )
-

@@ -35,13 +35,15 @@ def make_method(table: Table, folder: Path) -> Method:
     module, name = METHODS[table.choice("kind", tuple(METHODS))]
     found: Any = getattr(importlib.import_module(f"mechsmith.identification.{module}"), name)
     hints = typing.get_type_hints(found)
-    options = [f.name for f in dataclasses.fields(found) if f.name != "progress"]
+    options = [f.name for f in dataclasses.fields(found) if f.init and f.name != "progress"]
     table.only("kind", *options)
     given: dict[str, Any] = {}
     for key in options:
         if key in table.values:
             nested = hints[key] is Method
-            given[key] = make_method(table.table(key), folder) if nested else _converted(table, key, hints[key])
+            given[key] = (
+                make_method(table.table(key), folder) if nested else _converted(table, key, hints[key])
+            )
             if isinstance(given[key], Path):
                 given[key] = folder / given[key]
         elif hints[key] is Method:

@@ -20,7 +20,7 @@ from mechsmith.identification.residuals import EquationError, OutputError
 from mechsmith.identification.scaling import Identity, Log, Transform
 from mechsmith.identification.validate import Validation, validate
 from mechsmith.study.data import check_step_records, find_files, load_record
-from mechsmith.study.schema import ProblemSource, RecordSource, Study
+from mechsmith.study.sources import ProblemSource, RecordSource, Study
 from mechsmith.study.table import StudyError, Table, nearest
 from mechsmith.symbolic.model import Model
 from mechsmith.systems import load_model, make_simulator
@@ -192,10 +192,9 @@ def _run_methods(
 
 def _telling(method: Method, text: str, say: Teller) -> Method:
     """Return the method with its progress told, where it has any."""
-    fields = [f.name for f in dataclasses.fields(method)] if dataclasses.is_dataclass(method) else []
-    if "progress" not in fields:
+    if not dataclasses.is_dataclass(method) or "progress" not in {f.name for f in dataclasses.fields(method)}:
         return method
-    return dataclasses.replace(method, progress=lambda progress: say(text, progress))  # type: ignore[type-var]
+    return dataclasses.replace(method, progress=lambda progress: say(text, progress))
 
 
 def _problem(study: Study, system: FunctionSet | Simulator, records: tuple[Record, ...]) -> Problem:
@@ -242,12 +241,16 @@ def slot_units(functions: FunctionSet) -> dict[str, str]:
 def _unit(name: str, units: Mapping[str, str], where: str) -> str:
     base = name.partition("[")[0]
     if base not in units:
-        raise StudyError(f"{where}: there is no {name!r}.{nearest(base, list(units))} There are: {', '.join(units)}.")
+        raise StudyError(
+            f"{where}: there is no {name!r}.{nearest(base, list(units))} There are: {', '.join(units)}."
+        )
     return units[base]
 
 
 def _numbers(values: Mapping[str, object], units: Mapping[str, str], where: str) -> dict[str, float]:
-    return {name: number(value, _unit(name, units, where), f"{where} {name}") for name, value in values.items()}
+    return {
+        name: number(value, _unit(name, units, where), f"{where} {name}") for name, value in values.items()
+    }
 
 
 def _bounds(
@@ -271,20 +274,30 @@ def _priors(values: Mapping[str, object], units: Mapping[str, str], where: str) 
         table = Table(f"{where} {name}", entry)
         table.only("mean", "deviation")
         unit = _unit(name, units, where)
-        mean, deviation = (number(entry.get(key), unit, f"{where} {name}: {key}") for key in ("mean", "deviation"))
+        mean, deviation = (
+            number(entry.get(key), unit, f"{where} {name}: {key}") for key in ("mean", "deviation")
+        )
         found[name] = Prior(mean, deviation)
     return found
 
 
 def _start(source: ProblemSource, problem: Problem) -> dict[str, float]:
-    """Return the start by name; names that are not free are an error here, since a study means what it says."""
+    """Return the start by name: closed forms, and over them what is given.
+
+    Names that are not free are an error here, since a study means what it says.
+    """
     known = [name for slot in problem.slots for name in (slot.name, slot.base)]
     for name in source.start:
         if name not in known:
             raise StudyError(
                 f"[problem.start]: {name!r} is not free.{nearest(name, known)} Free: {', '.join(problem.names)}."
             )
-    return _numbers(source.start, slot_units(problem.functions), "[problem.start]")
+    given = _numbers(source.start, slot_units(problem.functions), "[problem.start]")
+    if source.lugre_start is None:
+        return given
+    lugre = source.lugre_start
+    found = lugre.options.values(problem.records[0], velocity=lugre.velocity, force=lugre.force)
+    return {**{lugre.prefix + name: value for name, value in found.items()}, **given}
 
 
 def _trials(study: Study, result: StudyResult, say: Teller) -> tuple[Trial, ...]:
@@ -309,7 +322,7 @@ def try_record(study: Study, result: StudyResult, source: RecordSource, record: 
         problem.system,
         record,
         result.estimate,
-        problem.residual,  # type: ignore[arg-type]
+        problem.residual,
         measured=measured,
         initial=initial,
         delayed=problem.delayed,

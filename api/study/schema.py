@@ -2,157 +2,31 @@
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from mechsmith.codegen.discretise import Reconstruction
-from mechsmith.identification.method import Method
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.readers import CsvFormat
 from mechsmith.identification.record_checks import JITTER_TOLERANCE
+from mechsmith.identification.shape_factor import LugreStart
 from mechsmith.identification.uncertainty import Uncertainty
 from mechsmith.study.methods import make_method
-from mechsmith.study.steps import Step, make_step
+from mechsmith.study.sources import (
+    ColumnSource,
+    LugreSource,
+    OutputPaths,
+    ProblemSource,
+    RecordSource,
+    ResidualSource,
+    Study,
+)
+from mechsmith.study.steps import make_step
 from mechsmith.study.table import StudyError, Table
 from mechsmith.systems import INTEGRATORS, IntegratorChoice
 
 RESIDUALS = ("equation", "output")
 TRANSFORMS = ("log", "identity")
-
-
-@dataclass(frozen=True)
-class ColumnSource:
-    """Where a column comes from: as `mechsmith.identification.readers.ColumnSpec`, with the model's unit unknown yet.
-
-    `unit` is None when the column is in the model's own unit.
-    """
-
-    source: str
-    unit: str | None = None
-    gain: float = 1.0
-    gain_unit: str = ""
-    offset: float = 0.0
-    largest: float | None = None
-
-
-@dataclass(frozen=True)
-class RecordSource:
-    """A file of measured data and how its columns are called.
-
-    Parameters
-    ----------
-    name : str
-        For messages, reports and ``--data name=path``.
-    file : str
-        Path from the study's folder.
-    time : ColumnSource, optional
-        The time column; else `sample_period` is given.
-    sample_period : float, optional
-        s.
-    columns : mapping of name to ColumnSource
-        By the name in the model.
-    constants : mapping of name to value
-        Columns that do not change, as numbers or texts with a unit.
-    csv : CsvFormat
-        How a CSV file is written.
-    jitter_tolerance : float
-        Relative, of the sampling.
-    initial : mapping of name to value
-        Initial states for validation.
-    """
-
-    name: str
-    file: str
-    time: ColumnSource | None
-    sample_period: float | None
-    columns: Mapping[str, ColumnSource]
-    constants: Mapping[str, object]
-    csv: CsvFormat
-    jitter_tolerance: float
-    initial: Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class ProblemSource:
-    """The fields of `mechsmith.identification.Problem` as the file has them, units not yet converted."""
-
-    free: tuple[str, ...]
-    per_record: tuple[str, ...]
-    constraints: tuple[str, ...]
-    measured: Mapping[str, str]
-    delayed: tuple[str, ...]
-    fixed: Mapping[str, object]
-    start: Mapping[str, object]
-    bounds: Mapping[str, object]
-    transforms: Mapping[str, object]
-    priors: Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class ResidualSource:
-    """How prediction and measurement are compared."""
-
-    kind: str = "equation"
-    outputs: Mapping[str, str] | None = None
-    noise: Mapping[str, object] = field(default_factory=dict)
-    decimation: Decimation | None = None
-
-
-@dataclass(frozen=True)
-class OutputPaths:
-    """Files that a study writes; None is not written."""
-
-    estimate: Path | None = None
-    report: Path | None = None
-    json: Path | None = None
-
-
-@dataclass(frozen=True)
-class Study:
-    """What is identified, from which data, and how.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file; paths in it are relative to its folder.
-    text : str
-        The file.
-    title : str
-        For the report.
-    seed : int
-        Of everything that is random.
-    model : str
-        Catalogue name, or ``file.py:function`` with the file's path from the current folder.
-    integrator : IntegratorChoice
-        For simulations.
-    records, validation : tuple of RecordSource
-        What the parameters come from, and what they are tried on.
-    steps : tuple of Step
-        Preprocessing of every record, in order.
-    problem, residual, uncertainty
-        What is free, how it is compared, and how precision is judged.
-    methods : tuple of Method
-        A chain; each begins where the one before ended.
-    outputs : OutputPaths
-        What is written.
-    """
-
-    path: Path
-    text: str
-    title: str
-    seed: int
-    model: str
-    integrator: IntegratorChoice
-    records: tuple[RecordSource, ...]
-    validation: tuple[RecordSource, ...]
-    steps: tuple[Step, ...]
-    problem: ProblemSource
-    residual: ResidualSource
-    uncertainty: Uncertainty
-    methods: tuple[Method, ...]
-    outputs: OutputPaths
 
 
 def load_study(path: Path | str) -> Study:
@@ -180,7 +54,9 @@ def load_study(path: Path | str) -> Study:
 
 
 def _study(path: Path, text: str, top: Table) -> Study:
-    sections = {name: _section(top, name) for name in ("model", "problem", "residual", "uncertainty", "outputs")}
+    sections = {
+        name: _section(top, name) for name in ("model", "problem", "residual", "uncertainty", "outputs")
+    }
     records = _records(top)
     validation = tuple(
         _record(table, f"validation {i}", records[0]) for i, table in enumerate(top.tables("validation"))
@@ -188,7 +64,9 @@ def _study(path: Path, text: str, top: Table) -> Study:
     _check_names(top, (*records, *validation))
     methods = tuple(make_method(table, path.parent) for table in top.tables("method"))
     if not methods:
-        raise StudyError(f"{path.name}: there is no [[method]]. Add one, for instance with kind = 'least_squares'.")
+        raise StudyError(
+            f"{path.name}: there is no [[method]]. Add one, for instance with kind = 'least_squares'."
+        )
     seed = top.integer("seed", 0)
     if seed < 0:
         raise StudyError(f"{path.name}: seed is {seed}; it must be 0 or more.")
@@ -245,7 +123,9 @@ def _records(top: Table) -> tuple[RecordSource, ...]:
 
 def _record(table: Table, name: str, base: RecordSource | None) -> RecordSource:
     """Return a record; what it does not give is as in `base`."""
-    table.only("name", "file", "time", "sample_period", "columns", "constants", "csv", "jitter_tolerance", "initial")
+    table.only(
+        "name", "file", "time", "sample_period", "columns", "constants", "csv", "jitter_tolerance", "initial"
+    )
     file = table.text("file")
     columns = {key: _column(table.table("columns"), key) for key in table.table("columns").values}
     constants = dict(table.table("constants").values)
@@ -313,7 +193,7 @@ def _check_names(top: Table, records: tuple[RecordSource, ...]) -> None:
 
 def _problem(table: Table) -> ProblemSource:
     mappings = ("fixed", "start", "bounds", "transforms", "priors")
-    table.only("free", "per_record", "constraints", "measured", "delayed", *mappings)
+    table.only("free", "per_record", "constraints", "measured", "delayed", *mappings, "lugre_start")
     free = table.texts("free")
     if not free:
         raise StudyError(f"{table.where}: nothing is free. Give free = ['name', ...].")
@@ -331,8 +211,18 @@ def _problem(table: Table) -> ProblemSource:
         constraints=table.texts("constraints"),
         measured=measured,
         delayed=table.texts("delayed"),
+        lugre_start=_lugre_start(table.table("lugre_start")) if "lugre_start" in table else None,
         **tables,
     )
+
+
+def _lugre_start(table: Table) -> LugreSource:
+    names = [f.name for f in dataclasses.fields(LugreStart)]
+    table.only("velocity", "force", "prefix", *names)
+    default = LugreStart()
+    options = LugreStart(**{name: table.number(name, getattr(default, name)) for name in names})
+    texts = {name: table.text(name, name) for name in ("velocity", "force")}
+    return LugreSource(options, **texts, prefix=table.text("prefix", ""))
 
 
 def _residual(table: Table) -> ResidualSource:
@@ -377,6 +267,7 @@ def _uncertainty(table: Table) -> Uncertainty:
 
 def _outputs(path: Path, table: Table) -> OutputPaths:
     table.only("estimate", "report", "json")
-    chosen = {name: path.parent / table.text(name) for name in ("estimate", "report", "json") if name in table}
+    chosen = {
+        name: path.parent / table.text(name) for name in ("estimate", "report", "json") if name in table
+    }
     return OutputPaths(**chosen)
-

@@ -85,7 +85,9 @@ def apply_steps(record: Record, name: str, steps: tuple[Step, ...], units: Mappi
 
 def _butterworth(record: Record, options: Table, units: Mapping[str, str]) -> Record:
     if "cutoff" not in options:
-        raise StudyError(f"{options.where}: 'cutoff' is missing. Give a frequency in Hz, or text such as '100 Hz'.")
+        raise StudyError(
+            f"{options.where}: 'cutoff' is missing. Give a frequency in Hz, or text such as '100 Hz'."
+        )
     edge = options.choice("edge_padding", EDGES, "odd")
     return preprocessing.butterworth_zero_phase(
         record,
@@ -145,7 +147,9 @@ def _copy(record: Record, options: Table, units: Mapping[str, str]) -> Record:
 
 def copied(record: Record, column: str, name: str) -> Record:
     """Return the record with a column twice, the second time under another name."""
-    return record.with_column(name, record[column], record.units[column], provenance=f"{name}: a copy of {column}")
+    return record.with_column(
+        name, record[column], record.units[column], provenance=f"{name}: a copy of {column}"
+    )
 
 
 def _constant(record: Record, options: Table, units: Mapping[str, str]) -> Record:

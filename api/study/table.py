@@ -93,7 +93,9 @@ class Table:
     def table(self, key: str) -> "Table":
         """Return a table in this one; empty when there is none."""
         values = self._get(key, dict, "a table") if key in self.values else {}
-        return Table(f"{self.where}.{key}" if not self.where.endswith("]") else f"{self.where[:-1]}.{key}]", values)
+        return Table(
+            f"{self.where}.{key}" if not self.where.endswith("]") else f"{self.where[:-1]}.{key}]", values
+        )
 
     def tables(self, key: str) -> tuple["Table", ...]:
         """Return an array of tables; empty when there is none."""
