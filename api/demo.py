@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from mechsmith.codegen import build
 from mechsmith.codegen.discretise import discretise
+from mechsmith.codegen.files import write_text
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.codegen.lower import lower
 from mechsmith.codegen.simulator import CasadiSimulator
 from mechsmith.codegen.tree import c_files, python_files, write_files
-from mechsmith.commands.common import write_whole
 from mechsmith.demo_joint import make_joint
 from mechsmith.identification.method import Progress
 from mechsmith.report.document import write_report
@@ -147,7 +147,7 @@ def run_demo(
     """
     compiler = build.find_compiler()
     source = importlib.resources.files("mechsmith").joinpath("demo_joint.py").read_text(encoding="utf-8")
-    write_whole(folder / "joint.py", source)
+    write_text(folder / "joint.py", source)
     tell(f"The model, as {folder / 'joint.py'}:\n\n{source}")
     verdicts = _verify(tell, progress)
     functions = lower(make_joint())
@@ -155,7 +155,7 @@ def run_demo(
     _generate(folder, functions, compiler, tell)
     progress("simulating two logs")
     _write_logs(folder, functions, seed, tell)
-    write_whole(folder / "study.toml", _study(compiled=compiler is not None, seed=seed))
+    write_text(folder / "study.toml", _study(compiled=compiler is not None, seed=seed))
     result = _identify(folder, tell, progress)
     progress("writing the report")
     report = folder / "report.html"
@@ -212,7 +212,7 @@ def _run_test(generated: Path, compiler: str) -> str:
 def _write_logs(folder: Path, functions: FunctionSet, seed: int, tell: Callable[[str], None]) -> None:
     generator = numpy.random.default_rng(seed)
     for name, motion in (("log.csv", swelling(DURATION)), ("second_log.csv", mixed(0.6 * DURATION))):
-        write_whole(folder / name, simulate_log(functions, motion, rng=generator))
+        write_text(folder / name, simulate_log(functions, motion, rng=generator))
         tell(
             f"Simulated: {folder / name}, {len(motion.time)} samples of encoder ({COUNTS} counts) and current."
         )

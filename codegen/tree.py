@@ -4,8 +4,6 @@ import difflib
 import importlib.metadata
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from mechsmith.codegen.discretise import Discretisation, discretise
 from mechsmith.codegen.emit_c import Scalar, emit_c
 from mechsmith.codegen.emit_python import emit_python
 from mechsmith.codegen.emit_test import emit_test
+from mechsmith.codegen.files import write_text
 from mechsmith.codegen.functions import FunctionSet, metadata
 from mechsmith.codegen.vectors import as_dictionary, make_vectors
 from mechsmith.symbolic.names import identifier
@@ -84,20 +83,8 @@ def _finite(value: Any) -> Any:
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
     """Write files, each whole or not at all; the folder is made when it is not there."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-            # A temporary file is private; what is generated is as readable as any other new file.
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporary, 0o666 & ~mask)
-            os.replace(temporary, folder / name)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_text(folder / name, text)
 
 
 def differences(folder: Path, files: Mapping[str, str]) -> tuple[Difference, ...]:

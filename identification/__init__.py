@@ -2,9 +2,13 @@
 
 from mechsmith.identification.constraints import Constraint, ConstraintError
 from mechsmith.identification.estimate import Estimate, EstimateError
+from mechsmith.identification.evolution import DifferentialEvolution
+from mechsmith.identification.evolution import DifferentialEvolution
 from mechsmith.identification.identify import IdentificationFailed, identify
 from mechsmith.identification.linear import LinearLeastSquares
 from mechsmith.identification.method import Method, MethodError, Solution
+from mechsmith.identification.nlp import Ipopt
+from mechsmith.identification.nlp import Ipopt
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.problem import Prior, Problem, ProblemError
 from mechsmith.identification.record import Record
@@ -18,11 +22,15 @@ __all__ = [
     "Constraint",
     "ConstraintError",
     "Decimation",
+    "DifferentialEvolution",
+    "DifferentialEvolution",
     "EquationError",
     "Estimate",
     "EstimateError",
     "IdentificationFailed",
     "Identity",
+    "Ipopt",
+    "Ipopt",
     "LeastSquares",
     "LinearLeastSquares",
     "Log",

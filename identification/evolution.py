@@ -3,9 +3,7 @@
 import json
 import math
 import multiprocessing
-import os
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import NonlinearConstraint, differential_evolution
 
+from mechsmith.codegen.files import writing
 from mechsmith.identification.method import MethodError, Progress, Solution, require_rng
 from mechsmith.identification.norms import norm
 from mechsmith.identification.problem import Problem
@@ -260,22 +259,17 @@ class _Track:
 
 def _save(path: Path, problem: Problem, state: _Checkpoint, rng: np.random.Generator) -> None:
     """Write a generation to a file beside the path and move it there."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(
-                file,
-                names=np.array(problem.names),
-                lower=problem.space.internal_lower,
-                upper=problem.space.internal_upper,
-                population=state.population,
-                counts=np.array([state.generation, state.evaluations]),
-                history=np.array([[line.evaluation, line.norm] for line in state.history]).reshape(-1, 2),
-                generator=np.array(json.dumps(rng.bit_generator.state, default=lambda array: array.tolist())),
-            )
-        Path(name).replace(path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with writing(path) as file:
+        np.savez(
+            file,
+            names=np.array(problem.names),
+            lower=problem.space.internal_lower,
+            upper=problem.space.internal_upper,
+            population=state.population,
+            counts=np.array([state.generation, state.evaluations]),
+            history=np.array([[line.evaluation, line.norm] for line in state.history]).reshape(-1, 2),
+            generator=np.array(json.dumps(rng.bit_generator.state, default=lambda array: array.tolist())),
+        )
 
 
 def _restore(path: Path, problem: Problem, shape: tuple[int, ...], rng: np.random.Generator) -> _Checkpoint:
@@ -346,7 +340,13 @@ def _shared(ends: "list[Connection[Any, Any]]", vectors: Array) -> Array:
         end.send(part)
     parts = []
     for end in ends:
-        answer = end.recv()
+        try:
+            answer = end.recv()
+        except EOFError:
+            raise RuntimeError(
+                "DifferentialEvolution: a worker process ended. Workers are spawned: a script that uses them needs the guard "
+                "if __name__ == '__main__'; use workers=1 without."
+            ) from None
         if isinstance(answer, Exception):
             raise answer
         parts.append(answer)

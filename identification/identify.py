@@ -68,7 +68,9 @@ def identify(
     # also what the estimate held fixed: it may be free now
     given = start.parameters if isinstance(start, Estimate) else start
     vector = problem.start_vector(given, required=method.needs_start)
-    check_start(problem, vector)
+    if method.needs_start:
+        if method.needs_start:
+        check_start(problem, vector)
     dead = dead_names(problem, vector)
     if dead:
         raise ProblemError(

@@ -80,7 +80,7 @@ def multiple_shooting(
     relations, least, most = parameter_constraints(problem, symbolic_physical(problem, scale, w[:n]), scale)
     continuity = _continuity(shots, len(decision), guard)
     constraints = casadi.vertcat(relations, continuity[0](w))
-    derivatives = cost_derivatives(functions, w, relations, flat=count * len(magnitude))
+    derivatives = cost_derivatives(functions, w, relations, exact=False, flat=count * len(magnitude))
     none = casadi.MX.sym("none", 0)
     jacobian = casadi.vertcat(casadi.jacobian(relations, w), continuity[1](w))
     derivatives["jac_g"] = casadi.Function("nlp_jac_g", [w, none], [constraints, jacobian])

@@ -12,7 +12,7 @@ from mechsmith.identification.collocation import collocation
 from mechsmith.identification.method import MethodError, Progress, Solution
 from mechsmith.identification.multiple_shooting import multiple_shooting
 from mechsmith.identification.problem import Problem
-from mechsmith.identification.single_shooting import single_shooting
+from mechsmith.identification.single_shooting import has_exact_hessian, single_shooting
 from mechsmith.identification.transcription import Guard, Transcription, run
 
 Array = NDArray[np.float64]
@@ -44,8 +44,10 @@ class Ipopt:
         Of the optimality conditions: by how much, relative to the measurement's norm, the residual may still be explained
         by any single parameter.
     hessian : "exact", "gauss_newton" or "limited_memory", optional
-        Gauss-Newton by default. Exact in single shooting needs `EquationError`;
-        multiple shooting has none.
+        By default Gauss-Newton, which is the quicker and surer where residuals are small; exact, where it can be had, when there
+        are constraints between parameters or state bounds, against which residuals stay so that their curvature counts.
+        Exact in single shooting needs `EquationError` on CasADi's functions, multiple shooting has none; collocation
+        has all three.
     segments : int
         Of equally many samples in each record, for multiple shooting.
     state_bounds : mapping of state to (lower, upper)
@@ -123,15 +125,13 @@ class Ipopt:
         )
 
     def _transcribe(self, problem: Problem, start: Array, guard: Guard) -> Transcription:
+        pressed = self.hessian is None and bool(problem.constraints or self.state_bounds)
         if self.formulation == "single_shooting":
-            return single_shooting(problem, start, exact=self.hessian == "exact", guard=guard)
+            exact = self.hessian == "exact" or (pressed and has_exact_hessian(problem))
+            return single_shooting(problem, start, exact=exact, guard=guard)
         if self.formulation == "multiple_shooting":
             return multiple_shooting(
                 problem, start, segments=self.segments, state_bounds=self.state_bounds, guard=guard
             )
-        return collocation(
-            problem,
-            start,
-            gauss_newton=self.hessian in (None, "gauss_newton"),
-            state_bounds=self.state_bounds,
-        )
+        gauss_newton = self.hessian == "gauss_newton" or (self.hessian is None and not pressed)
+        return collocation(problem, start, gauss_newton=gauss_newton, state_bounds=self.state_bounds)

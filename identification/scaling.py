@@ -77,8 +77,8 @@ def default_transform(lower: float, upper: float) -> Transform:
 
 
 def typical_magnitude(lower: float, upper: float, nominal: float | None) -> float:
-    """Return a positive number of the parameter's order: nominal, else from the bounds, else 1."""
-    if nominal:
+    """Return a positive number of the parameter's order: nominal within the bounds, else from the bounds, else 1."""
+    if nominal and lower <= nominal <= upper:
         return abs(nominal)
     if lower > 0.0:
         return math.sqrt(lower) * math.sqrt(upper) if math.isfinite(upper) else lower

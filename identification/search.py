@@ -24,6 +24,16 @@ from mechsmith.identification.problem import Problem
 
 Array = NDArray[np.float64]
 
+# At a minimum the residual is orthogonal to each free column of the Jacobian. A larger cosine is a slope, and a smaller
+# part of the first residual's norm is an exact fit, whose cosines are rounding.
+LARGEST_COSINE = 1e-3
+EXACT_FIT = 1e-9
+
+# At a minimum the residual is orthogonal to each free column of the Jacobian. A larger cosine is a slope, and a smaller
+# part of the first residual's norm is an exact fit, whose cosines are rounding.
+LARGEST_COSINE = 1e-3
+EXACT_FIT = 1e-9
+
 
 @dataclass(frozen=True)
 class LeastSquares:
@@ -91,11 +101,15 @@ class LeastSquares:
                 _history(compressed.norms),
             )
         vector = space.physical(result.x)
+        stuck = compressed.is_stuck(result.x, np.asarray(result.active_mask) == 0)
+        message = f"scipy least_squares trf, status {result.status}"
+        if stuck:
+            message += "; it stands where steps that lower the residual lead to simulations that fail"
         solution = Solution(
             vector,
             str(result.message),
-            bool(result.status > 0),
-            f"scipy least_squares trf, status {result.status}",
+            bool(result.status > 0) and not stuck,
+            message,
             len(compressed.norms),
             _history(compressed.norms),
         )
@@ -120,6 +134,7 @@ class _Compressed:
     def __init__(self, problem: Problem, scale: float) -> None:
         self.problem, self.scale = problem, scale
         self.norms: list[float] = []
+        self.failures = 0
         self.last = np.zeros((len(problem.names) + 1, len(problem.names) + 1))
         self.at = np.full(len(problem.names), np.nan)
 
@@ -132,6 +147,7 @@ class _Compressed:
         if np.isfinite(both).all():
             self.last = triangular_factor(both)
         else:
+            self.failures += 1
             self.last = np.full_like(self.last, np.nan)
         self.at = internal.copy()
         return np.asarray(self.last[:, -1])
@@ -142,6 +158,28 @@ class _Compressed:
             self.residual(internal)
             self.norms.pop()
         return np.asarray(self.last[:, :-1])
+
+    def is_stuck(self, internal: Array, free: NDArray[np.bool_]) -> bool:
+        """Tell whether the end is no minimum though steps became small: a wall of failed trials stands around it."""
+        if not self.failures:
+            return False
+        jacobian, residual = self.jacobian(internal)[:, free], self.last[:, -1]
+        if norm(residual) <= EXACT_FIT * self.norms[0] / self.scale:
+            return False
+        with np.errstate(invalid="ignore", divide="ignore"):
+            cosines = np.abs(jacobian.T @ residual) / (np.linalg.norm(jacobian, axis=0) * norm(residual))
+        return bool(np.nanmax(cosines, initial=0.0) > LARGEST_COSINE)
+
+    def is_stuck(self, internal: Array, free: NDArray[np.bool_]) -> bool:
+        """Tell whether the end is no minimum though steps became small: a wall of failed trials stands around it."""
+        if not self.failures:
+            return False
+        jacobian, residual = self.jacobian(internal)[:, free], self.last[:, -1]
+        if norm(residual) <= EXACT_FIT * self.norms[0] / self.scale:
+            return False
+        with np.errstate(invalid="ignore", divide="ignore"):
+            cosines = np.abs(jacobian.T @ residual) / (np.linalg.norm(jacobian, axis=0) * norm(residual))
+        return bool(np.nanmax(cosines, initial=0.0) > LARGEST_COSINE)
 
 
 def _history(norms: list[float]) -> tuple[Progress, ...]:

@@ -81,7 +81,7 @@ def single_shooting(problem: Problem, start: Array, *, exact: bool, guard: Guard
         constraints,
         low,
         high,
-        cost_derivatives(functions, w, constraints),
+        cost_derivatives(functions, w, constraints, exact=exact),
         scale,
         True,
         functions,
@@ -105,14 +105,23 @@ def numeric_cost(
 
 
 def cost_derivatives(
-    functions: tuple[Numeric, Numeric, Numeric], x: casadi.MX, curved: casadi.MX, *, flat: int = 0
+    functions: tuple[Numeric, Numeric, Numeric],
+    x: casadi.MX,
+    curved: casadi.MX,
+    *,
+    exact: bool,
+    flat: int = 0,
 ) -> dict[str, casadi.Function]:
-    """Return the derivatives for `casadi.nlpsol`; `curved` constraints come first, then `flat` ones without curvature."""
+    """Return the derivatives for `casadi.nlpsol`; `curved` constraints come first, then `flat` ones without curvature.
+
+    Beside Gauss and Newton's Hessian of the cost the curvature of the constraints is left out too: it comes from the
+    transforms alone, as does a part of the cost's that Gauss and Newton leave out, and at the optimum they cancel.
+    """
     cost, gradient, hessian = functions
     none, factor = casadi.MX.sym("none", 0), casadi.MX.sym("factor")
     multipliers = casadi.MX.sym("multipliers", curved.numel() + flat)
     whole = factor * hessian(x)
-    if curved.numel():
+    if curved.numel() and exact:
         whole = whole + casadi.hessian(casadi.dot(multipliers[: curved.numel()], curved), x)[0]
     return {
         "grad_f": casadi.Function("nlp_grad_f", [x, none], [cost(x), gradient(x)]),
@@ -122,18 +131,22 @@ def cost_derivatives(
     }
 
 
+def has_exact_hessian(problem: Problem) -> bool:
+    """Tell whether single shooting can have the exact Hessian."""
+    return (
+        not problem.residual.simulates
+        and problem.residual.decimation is None
+        and isinstance(problem.system, FunctionSet)
+        and "embeddable" in problem.functions.capabilities
+        and not problem.delayed
+        and all(slot.kind == "parameter" for slot in problem.slots)
+    )
+
+
 def _second_order(problem: Problem, scale: float) -> Callable[[Array, Array], Array]:
     """Return what the exact Hessian has beyond J'J, as a function of the internal vector and the cost's gradient."""
-    functions = problem.functions
-    slots = problem.slots
-    if (
-        problem.residual.simulates
-        or problem.residual.decimation is not None
-        or not isinstance(problem.system, FunctionSet)
-        or "embeddable" not in functions.capabilities
-        or problem.delayed
-        or any(slot.kind != "parameter" for slot in slots)
-    ):
+    functions, slots = problem.functions, problem.slots
+    if not has_exact_hessian(problem):
         raise MethodError(
             "Ipopt: an exact Hessian in single shooting needs EquationError on CasADi's functions, neither decimated nor "
             "delayed. Use hessian='gauss_newton'."

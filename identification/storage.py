@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -12,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mechsmith.codegen.files import write_text
 from mechsmith.identification.estimate import Estimate, EstimateError
 from mechsmith.identification.method import Progress
 from mechsmith.identification.uncertainty import Whiteness
@@ -30,15 +29,7 @@ def save_estimate(estimate: Estimate, path: Path) -> None:
         text = json.dumps(_without_infinities(data), indent=1, allow_nan=False) + "\n"
     else:
         raise EstimateError(f"estimate: suffix {path.suffix!r} of {path.name}; allowed are .toml and .json.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        # nothing half-written stays behind, whatever stopped it
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_text(path, text)
 
 
 def load_estimate(path: Path) -> Estimate:

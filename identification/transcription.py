@@ -251,6 +251,7 @@ def run(
         "ipopt.acceptable_constr_viol_tol": FEASIBILITY,
         "ipopt.acceptable_iter": 8,
         "ipopt.mu_strategy": "adaptive",
+        "ipopt.bound_mult_init_method": "mu-based",
         "ipopt.bound_relax_factor": 0.0,
         "ipopt.bound_push": PUSH,
         "ipopt.bound_frac": PUSH,

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +17,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from mechsmith.codegen.files import write_text
 
 DONE, DOUBTFUL, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 # Columns of what is printed to a file or a pipe, where there is no window to fit into.
@@ -134,25 +135,6 @@ def progress_bar() -> Iterator[Progress]:
         yield bar
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file, whole or not at all; its folder is made when it is not there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir():
-        raise IsADirectoryError(21, "is a folder, not a file", str(path))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        # nothing half-written stays behind, whatever stopped it
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def json_text(data: Any) -> str:
     """Return JSON for people and programs; what is not finite is null."""
     return json.dumps(finite(data), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -173,4 +155,4 @@ def emit_json(data: Any, target: str) -> None:
         sys.stdout.write(json_text(data))
         sys.stdout.flush()
     else:
-        write_whole(Path(target), json_text(data))
+        write_text(Path(target), json_text(data))

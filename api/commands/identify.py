@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mechsmith.codegen.files import write_text
 from mechsmith.commands import common
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _write(result: "StudyResult", paths: dict[str, Path | None]) -> list[Path]:
         write_report(result, path)
         written.append(path)
     if (path := paths["json"]) is not None:
-        common.write_whole(path, common.json_text(result_plain(result)))
+        write_text(path, common.json_text(result_plain(result)))
         written.append(path)
     return written
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy
 import typer
 
+from mechsmith.codegen.files import write_text
 from mechsmith.commands import common
 from mechsmith.commands.columns import (
     Columns,
@@ -86,7 +87,7 @@ def _write(path: Path, record: "Record", columns: "list[tuple[str, numpy.ndarray
         names = ["time", *(name for name, _ in columns)]
         rows = numpy.column_stack([record.time, *(values for _, values in columns)]).tolist()
         lines = [",".join(names), *(",".join(map(repr, row)) for row in rows)]
-        common.write_whole(path, "\n".join(lines) + "\n")
+        write_text(path, "\n".join(lines) + "\n")
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.part.npz")

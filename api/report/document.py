@@ -11,7 +11,7 @@ import jinja2
 import numpy
 
 from mechsmith import __version__
-from mechsmith.commands.common import write_whole
+from mechsmith.codegen.files import write_text
 from mechsmith.identification.estimate import Estimate
 from mechsmith.identification.problem import Problem
 from mechsmith.identification.record import Record
@@ -31,7 +31,7 @@ VELOCITIES = ("m/s", "rad/s")
 
 def write_report(result: StudyResult, path: Path, *, verdicts: Sequence[Row] | None = None) -> None:
     """Write the report of a study, whole or not at all; see `report_html`."""
-    write_whole(path, report_html(result, verdicts=verdicts))
+    write_text(path, report_html(result, verdicts=verdicts))
 
 
 def report_html(result: StudyResult, *, verdicts: Sequence[Row] | None = None) -> str:

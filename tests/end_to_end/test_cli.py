@@ -12,7 +12,7 @@ import pytest
 from typer.testing import Result
 
 from mechsmith import cli as cli_module
-from mechsmith.commands import common
+from mechsmith.codegen.files import write_text
 from mechsmith.symbolic.catalogue import CATALOGUE, make_model
 
 Cli = Callable[..., Result]
@@ -207,14 +207,14 @@ def test_what_should_not_happen_is_told_as_such(cli: Cli, monkeypatch: pytest.Mo
 
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "deep" / "file.txt"
-    common.write_whole(path, "old")
+    write_text(path, "old")
 
     def fail(source: object, target: object) -> None:
         raise OSError("the disk is full")
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="full"):
-        common.write_whole(path, "new")
+        write_text(path, "new")
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
 

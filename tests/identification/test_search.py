@@ -251,3 +251,21 @@ def test_options_are_checked() -> None:
         LeastSquares(tolerance=2)
     with pytest.raises(MethodError, match="starts is 0"):
         MultiStart(LeastSquares(), starts=0)
+
+
+def test_a_wall_of_failed_trials_is_no_success(systems: Any) -> None:
+    """The slider can't be simulated beyond a damping of 400: least squares that ends there has not converged."""
+    record = systems.slider_record(20.0, 300.0)
+    problem = Problem(systems.slider, (record,), ("mass", "damping"), OutputError())
+    estimate = identify(problem, LeastSquares(), start={"mass": 300.0, "damping": 2.0})
+    assert estimate.free["damping"] == pytest.approx(400.0, rel=1e-2)
+    assert not estimate.success
+    assert "simulations that fail" in estimate.message
+
+
+def test_a_failed_trial_on_the_way_is_no_failure(systems: Any) -> None:
+    record = systems.slider_record(20.0, 300.0)
+    problem = Problem(systems.slider, (record,), ("mass", "damping"), OutputError())
+    estimate = identify(problem, LeastSquares(), start={"mass": 20.0, "damping": 30.0})
+    assert estimate.success
+    assert estimate.free["damping"] == pytest.approx(300.0, rel=1e-8)
