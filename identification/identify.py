@@ -69,7 +69,6 @@ def identify(
     given = start.parameters if isinstance(start, Estimate) else start
     vector = problem.start_vector(given, required=method.needs_start)
     if method.needs_start:
-        if method.needs_start:
         check_start(problem, vector)
     dead = dead_names(problem, vector)
     if dead:
