@@ -5,7 +5,7 @@ from functools import cached_property
 
 from mechsmith.codegen.discretise import Discretisation
 from mechsmith.codegen.functions import FunctionSet, Variable
-from mechsmith.codegen.text import unique_identifiers
+from mechsmith.codegen.text import comment, unique_identifiers
 from mechsmith.symbolic.names import identifier
 
 ROLES = {
@@ -43,7 +43,7 @@ class Member:
             parts.append(variable.description)
         if self.name != variable.name:
             parts.append(f"named {variable.name} in the model")
-        return "; ".join(parts).replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
+        return comment("; ".join(parts))
 
 
 def _bound(word: str, value: float) -> str:

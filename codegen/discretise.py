@@ -12,7 +12,7 @@ that |w| changes by at most `GRADING` of its smaller end in each, between `integ
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -30,6 +30,7 @@ GRADING = 0.05
 MOST_SUBSTEPS = 16
 ROOT_MARGIN = 1e-6  # of the interval: a zero this near to an end is taken to be at the end
 SECANT_STEPS = 20
+CHECKED_POINTS = 1000  # of a motion, at which the stability of an explicit integrator is checked
 NEWTON_TOLERANCE = 1e-3  # largest relative change in the last Newton iteration that passes as solved
 
 
@@ -56,6 +57,9 @@ class Discretisation:
     kernels : mapping of str to casadi.Function
         ``reconstruct`` (from, to, length, fraction) -> input; ``substep`` (x, d, v, p, h) -> state, residual with
         v the inputs at the integrator's nodes; ``substep_sensitivity`` adds the derivatives by x, d and p.
+    checks_mass : bool
+        Whether the mass matrix depends on the state, so that it may cease to be positive definite: the residual is then
+        negative where it has at the beginning of the substep.
     """
 
     functions: FunctionSet
@@ -64,6 +68,7 @@ class Discretisation:
     samples: tuple[Variable, ...]
     crossing: Literal["none", "input", "state"]
     kernels: Mapping[str, casadi.Function]
+    checks_mass: bool = False
 
     @cached_property
     def sample_labels(self) -> tuple[str, ...]:
@@ -114,6 +119,7 @@ def discretise(
         samples=samples,
         crossing=_crossing_kind(functions) if split else "none",
         kernels={"reconstruct": _reconstruct(functions, chosen), **_substeps(functions, method)},
+        checks_mass=_pivot(functions, functions.arguments()) is not None,
     )
 
 
@@ -161,6 +167,14 @@ def _reconstruct(functions: FunctionSet, chosen: Sequence[tuple[str, Reconstruct
     )
 
 
+def _pivot(functions: FunctionSet, arguments: Sequence[SX]) -> SX | None:
+    """Return the smallest pivot of a symmetric mass matrix that depends on the state; else None."""
+    if "mass" not in functions.functions:
+        return None
+    mass = functions.casadi_function("mass")(*arguments)
+    return integrators.smallest_pivot(mass) if casadi.depends_on(mass, arguments[0]) else None
+
+
 def _substeps(functions: FunctionSet, integrator: Integrator) -> dict[str, casadi.Function]:
     if not functions.states:
         return {}
@@ -176,6 +190,9 @@ def _substeps(functions: FunctionSet, integrator: Integrator) -> dict[str, casad
 
     stages = [v[i * size : (i + 1) * size] for i in range(len(integrator.nodes))]
     step = integrator.build(rate, x, stages, h, casadi.vertcat(d, p))
+    pivot = _pivot(functions, (x, d, SX.zeros(0), stages[0], p))
+    if pivot is not None:
+        step = replace(step, residual=casadi.if_else(pivot > 0.0, step.residual, -1.0))
     arguments, names = [x, d, v, p, h], ["x", "d", "v", "p", "h"]
     by_d, by_p = step.by_others[:, : d.numel()], step.by_others[:, d.numel() :]
     plain = [step.state, step.residual]
@@ -267,8 +284,15 @@ def check_stability(
     method = discretisation.integrator
     if not isinstance(method, RungeKutta4):
         return
+    # Eigenvalues cost more than a substep, and along a motion they change from point to point by little.
+    x, d, u = (a[:: max(1, len(a) // CHECKED_POINTS)] for a in (x, d, u))
     functions = discretisation.functions.with_jacobians(("derivative", "x"))
     jacobians = functions.batch("derivative_x", x, d, [], u, p)
+    if "mass" in functions.functions:
+        # At a point where the mass matrix is singular the motion itself will say so.
+        masses = functions.batch("mass", x, d, [], u, p)
+        regular = numpy.linalg.cond(masses) < 1.0 / numpy.finfo(float).eps
+        jacobians = numpy.linalg.solve(masses[regular], numpy.broadcast_to(jacobians, masses.shape)[regular])
     finite = numpy.isfinite(jacobians).all(axis=(1, 2))
     fastest = float(numpy.abs(numpy.linalg.eigvals(jacobians[finite])).max(initial=0.0))
     reached = fastest * step / method.substeps
@@ -282,7 +306,12 @@ def check_stability(
 
 
 def check_motion(
-    discretisation: Discretisation, states: Array, discrete_states: Array, samples: Array, p: Array, time: Array
+    discretisation: Discretisation,
+    states: Array,
+    discrete_states: Array,
+    samples: Array,
+    p: Array,
+    time: Array,
 ) -> None:
     """Raise `StiffnessError` when an explicit integrator left its stability region along a motion that was simulated."""
     reached = numpy.isfinite(states).all(axis=1)

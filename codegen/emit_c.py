@@ -48,7 +48,7 @@ def emit_c(
     Parameters
     ----------
     functions : FunctionSet
-        With CasADi functions; each becomes a C function ``<model>_<name>``.
+        With CasADi functions; each with a result becomes a C function ``<model>_<name>``.
     discretisation : Discretisation, optional
         Of the same functions; adds ``<model>_step``.
     scalar : {"double", "float"}
@@ -57,7 +57,7 @@ def emit_c(
     Raises
     ------
     OverflowError
-        If a constant does not fit in a float.
+        If a constant does not fit in a float, being too large or so small that it would be zero.
     """
     functions.require("embeddable", "emit_c")
     if functions.unknowns:
@@ -71,7 +71,9 @@ def emit_c(
     }
 
 
-def emit_batch(functions: FunctionSet, *, discretisation: Discretisation | None = None) -> str:
+def emit_batch(
+    functions: FunctionSet, *, discretisation: Discretisation | None = None, sensitivities: bool = True
+) -> str:
     """Return the text of a C file that includes ``<model>.c`` and evaluates many points and whole motions.
 
     Parameters
@@ -79,7 +81,9 @@ def emit_batch(functions: FunctionSet, *, discretisation: Discretisation | None 
     functions : FunctionSet
         As given to `emit_c`. With a discretisation it must hold the Jacobians `sensitivity_pairs`.
     discretisation : Discretisation, optional
-        Adds rollouts and their sensitivities.
+        Adds rollouts.
+    sensitivities : bool
+        Whether rollouts with sensitivities are added.
     """
     if functions.unknowns:
         functions = functions.with_jacobians(("constraint", "z"))
@@ -88,7 +92,7 @@ def emit_batch(functions: FunctionSet, *, discretisation: Discretisation | None 
     sizes = {letter: functions.size(letter) for letter in ("x", "d", "z", "u", "p", "y")}
     sizes["s"] = len(discretisation.sample_labels) if discretisation is not None else 0
     context |= {"sizes": sizes, "letters": ("x", "d", "z", "u", "p"), "sensitivity": None}
-    if discretisation is not None and context["step"] is not None:
+    if sensitivities and discretisation is not None and context["step"] is not None:
         context |= _sensitivity(names, discretisation)
     return environment().get_template("batch.c.j2").render(context)
 
@@ -132,8 +136,11 @@ def _sensitivity(names: Names, discretisation: Discretisation) -> dict[str, obje
 
 def _context(names: Names) -> dict[str, object]:
     functions, scalar = names.functions, names.scalar
+    # C has no arrays of length zero: a Jacobian by an argument that the model lacks is left out.
     exported = [
-        _function(names, name, make_program(functions.casadi_function(name))) for name in functions.functions
+        _function(names, name, make_program(functions.casadi_function(name)))
+        for name in functions.functions
+        if all(functions[name].shape)
     ]
     step = None if names.discretisation is None else _step(names, names.discretisation)
     bodies = [function.body for function in exported] + ([step.substep] if step is not None else [])
@@ -228,6 +235,7 @@ class CStep:
     crossing: str
     crossing_size: int
     implicit: bool
+    checks_mass: bool
     explicit_limit: str
     method: str
     reconstruction: str
@@ -283,6 +291,7 @@ def _step(names: Names, discretisation: Discretisation) -> CStep | None:
         if discretisation.crossing != "none"
         else 0,
         implicit=program.instructions[program.results[1].values[0]].operation != "const",
+        checks_mass=discretisation.checks_mass,
         explicit_limit=f"{RUNGE_KUTTA_LIMIT:.2f}" if discretisation.integrator.explicit else "",
         method=repr(discretisation.integrator),
         reconstruction=", ".join(f"{name} {kind}" for name, kind in discretisation.reconstruction),
@@ -313,7 +322,7 @@ class CSolve:
     parameters: str
     call: str
     size: int
-    bracket: tuple[float, float] | None
+    brackets: tuple[tuple[float, float], ...] | None
     tolerance: float
     tiny: float
 
@@ -325,7 +334,7 @@ def _solve(names: Names) -> CSolve:
         parameters=", ".join(parameters),
         call=", ".join("&at" if a.argument == "z" else a.argument for a in order),
         size=names.functions.size("z"),
-        bracket=unknowns.UnknownsSolver(names.functions).bracket,
+        brackets=unknowns.UnknownsSolver(names.functions).brackets,
         # In float the last change can't be smaller than a few units in the last place.
         tolerance=unknowns.TOLERANCE if names.scalar == "double" else 1e-6,
         tiny=1e-300 if names.scalar == "double" else 1e-36,

@@ -154,7 +154,7 @@ class FunctionSet:
             raise FunctionSetError(
                 f"functions {self.name!r}: no argument {argument!r}. Use one of x, d, z, u, p, y."
             )
-        return getattr(self, role)  # type: ignore[no-any-return]
+        return getattr(self, role)
 
     def labels(self, argument: str) -> tuple[str, ...]:
         """Return the name of each element of an argument, or of the outputs with ``y``."""
@@ -273,7 +273,10 @@ class FunctionSet:
         array
             Shape ``(n, rows, columns)``.
         """
-        return self[name].batch(*self._checked(name, (x, d, z, u, p), 2))
+        arguments = self._checked(name, (x, d, z, u, p), 2)
+        if any(argument.shape[0] == 0 for argument in arguments):
+            return numpy.empty((0, *self[name].shape))
+        return self[name].batch(*arguments)
 
     def _checked(self, name: str, arguments: Sequence[ArrayLike], dimensions: int) -> list[Array]:
         checked = []
@@ -311,7 +314,10 @@ class FunctionSet:
     def casadi_function(self, name: str) -> casadi.Function:
         """Return the CasADi function of that name, of (x, d, z, u, p)."""
         self.require("embeddable", f"the CasADi function {name!r}")
-        return self[name].function  # type: ignore[attr-defined]
+        evaluator = self[name]
+        if not isinstance(evaluator, CasadiEvaluator):
+            raise FunctionSetError(f"functions {self.name!r}: {name!r} is no CasADi function.")
+        return evaluator.function
 
     def arguments(self) -> tuple[casadi.SX, ...]:
         """Return fresh CasADi symbols for x, d, z, u, p."""

@@ -5,17 +5,18 @@ the state before it and the inputs at its nodes; implicit ones also give how far
 from being solved.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import casadi
 import numpy
 
+from mechsmith.codegen import steps
 from mechsmith.codegen.functions import FunctionSetError
 
 SX = casadi.SX
-Rate = Callable[[SX, SX], SX]  # dx/dt of (x, u)
+Rate = steps.Rate
 
 _ROOT = 6.0**0.5
 RADAU_NODES = ((4 - _ROOT) / 10, (4 + _ROOT) / 10, 1.0)
@@ -161,7 +162,7 @@ Integrator = RungeKutta4 | Exponential | Radau | ImplicitMidpoint
 
 def is_affine(expression: SX, x: SX) -> bool:
     """Tell whether an expression is affine in x, from CasADi's graph."""
-    return not casadi.depends_on(casadi.jacobian(expression, x), x)
+    return not casadi.depends_on(casadi.jacobian(expression, x), x) and not steps.has_steps(expression, x)
 
 
 def _differentiated(state: SX, x: SX, others: SX) -> Substep:
@@ -173,6 +174,7 @@ def _collocated(
 ) -> Substep:
     """Return the last stage X_s of X_i = x + h sum_j a_ij f(X_j, u_j), with derivatives by implicit differentiation."""
     size, count = x.numel(), len(stages)
+    rate = steps.with_held_signs(rate, x, x + steps.SIDE * h * rate(x, stages[0]))
     affine = is_affine(rate(x, stages[0]), x)
     if affine:
         rate = _affine_form(rate, x)
@@ -319,6 +321,18 @@ def _substitute_back(factors: list[list[SX]], right: SX) -> SX:
                 values[i] = values[i] - factors[i][j] * values[j]
         values[i] = values[i] / factors[i][i]
     return casadi.vertcat(*values)
+
+
+def smallest_pivot(matrix: SX) -> SX | None:
+    """Return the smallest pivot of a symmetric matrix, positive where it is positive definite; None for any other."""
+    size = matrix.size1()
+    if not casadi.is_equal(casadi.cse(matrix), casadi.cse(matrix.T), 20):
+        return None
+    factors = _factorise([[matrix[i, j] for j in range(size)] for i in range(size)])
+    smallest = factors[0][0]
+    for k in range(1, size):
+        smallest = casadi.fmin(smallest, factors[k][k])
+    return smallest
 
 
 def solve_mass(matrix: SX, right: SX) -> SX:

@@ -9,6 +9,7 @@ others times zero, and zero times infinity is not a number. Therefore functions 
 get, inside a branch, a harmless argument wherever the branch is not taken.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -26,6 +27,8 @@ from mechsmith.symbolic.quantity import Quantity
 
 SX = casadi.SX
 NO_GUARD = 0
+# Shared by the branches of nested Piecewise a node would be translated under exponentially many guards.
+MOST_GUARDS = 4
 
 
 class TranslationError(ModelError):
@@ -174,6 +177,7 @@ class _Translator:
         self.guards: list[SX] = [SX(1)]
         self.guard_numbers: dict[tuple[int, int, int], int] = {}
         self.done: dict[_Task, SX] = {}
+        self.guards_of: dict[int, set[int]] = {}
         self.guarded = self._find_guarded()
         self.numeric = self._find_numeric()
 
@@ -209,11 +213,23 @@ class _Translator:
             self.done[task] = self._translate(task)
         return self.done[_Task(root, NO_GUARD)]
 
+    def _check_kind(self, expression: sympy.Basic) -> None:
+        # Before its arguments are translated: those of an Integral or a matrix element are no numbers.
+        if expression.args and not isinstance(expression, _KNOWN):
+            kind = type(expression).__name__
+            raise self._error(f"{kind} in {_short(expression)}. {_HINTS.get(kind, 'It has no translation.')}")
+
     def _under(self, node: int, guard: int) -> _Task:
-        return _Task(node, guard if self.guarded[node] else NO_GUARD)
+        if guard == NO_GUARD or not self.guarded[node]:
+            return _Task(node, NO_GUARD)
+        known = self.guards_of.setdefault(node, set())
+        if len(known) < MOST_GUARDS:
+            known.add(guard)
+        return _Task(node, guard if guard in known else NO_GUARD)
 
     def _needs(self, task: _Task) -> list[_Task]:
         expression, children = self.graph.nodes[task.node]
+        self._check_kind(expression)
         if not isinstance(expression, sympy.Piecewise):
             return [self._under(child, task.guard) for child in children]
         pairs = [self.graph.nodes[child].children for child in children]
@@ -256,7 +272,7 @@ class _Translator:
         if expression is sympy.true or expression is sympy.false:
             return SX(1 if expression is sympy.true else 0)
         if isinstance(expression, sympy.Number | sympy.NumberSymbol) and expression.is_extended_real:
-            return SX(_to_float(expression))
+            return SX(self._to_float(expression))
         if isinstance(expression, sympy.Derivative | AppliedUndef):
             raise self._error(
                 f"{expression}, a function of time that is no state: declare it, or differentiate first"
@@ -279,12 +295,7 @@ class _Translator:
             return SX.unary(UNARY[kind], values[0])
         if kind in RECIPROCAL:
             return SX.binary(casadi.OP_DIV, SX(1), SX.unary(RECIPROCAL[kind], values[0]))
-        special = _SPECIAL.get(kind) or next(
-            (f for base, f in _SPECIAL.items() if isinstance(expression, base)), None
-        )
-        if special is None:
-            hint = _HINTS.get(kind.__name__, "It has no translation.")
-            raise self._error(f"{kind.__name__} in {_short(expression)}. {hint}")
+        special = next(f for base, f in _SPECIAL.items() if isinstance(expression, base))
         if isinstance(expression, sympy.atan2 | sympy.Mod):
             values = [values[0], self._guard(values[1], task, 1.0)]
         return special(values)
@@ -314,9 +325,7 @@ class _Translator:
                 continue
             if expression is sympy.S.NegativeOne:
                 minus = not minus
-            elif (
-                isinstance(expression, sympy.Pow) and expression.exp.is_number and expression.exp.is_negative
-            ):
+            elif isinstance(expression, sympy.Pow) and self._has_negative_exponent(children[i]):
                 denominator.append(self._inverse_power(children[i], task.guard))
             else:
                 numerator.append(value)
@@ -384,6 +393,17 @@ class _Translator:
             result = value if test.is_one() else casadi.if_else(test, value, result)
         return result
 
+    def _to_float(self, expression: sympy.Expr) -> float:
+        try:
+            if isinstance(expression, sympy.Rational) and expression.is_finite:
+                return int(expression.p) / int(expression.q)
+            value = float(expression)
+        except OverflowError:
+            value = math.inf
+        if math.isinf(value) and expression.is_finite:
+            raise self._error(f"the number {sympy.N(expression, 5)}, which is beyond the largest double")
+        return value
+
     def _error(self, what: str) -> TranslationError:
         return TranslationError(f"model {self.model!r}: can't translate {what}")
 
@@ -408,12 +428,6 @@ def _is_negative(expression: sympy.Basic) -> bool:
 
 def _is_plainly_nonnegative(expression: sympy.Basic) -> bool:
     return isinstance(expression, sympy.Abs) or bool(expression.is_Symbol and expression.is_nonnegative)
-
-
-def _to_float(expression: sympy.Expr) -> float:
-    if isinstance(expression, sympy.Rational) and expression.is_finite:
-        return int(expression.p) / int(expression.q)
-    return float(expression)
 
 
 def _short(expression: sympy.Basic) -> str:
@@ -452,6 +466,10 @@ _SPECIAL: Mapping[type, Callable[[list[SX]], SX]] = {
     sympy.ITE: lambda values: casadi.if_else(values[0], values[1], values[2]),
     sympy.UnevaluatedExpr: lambda values: values[0],
 }
+_KNOWN = (
+    *(sympy.Add, sympy.Mul, sympy.Pow, sympy.Piecewise, ExprCondPair, sympy.Derivative, AppliedUndef),
+    *(*UNARY, *FOLD, *RECIPROCAL, *_SPECIAL),
+)
 _HINTS = {
     "DiracDelta": "Write the undifferentiated expression; CasADi differentiates it.",
     "re": "Declare symbols with real=True before differentiating.",

@@ -42,6 +42,7 @@ class MeshMotion:
     derivatives: Array
     not_finite: NDArray[numpy.bool_]
     not_solved: NDArray[numpy.bool_]
+    not_definite: NDArray[numpy.bool_]
 
 
 def has_mesh(discretisation: Discretisation) -> bool:
@@ -126,9 +127,9 @@ def run_mesh(
     constant = numpy.broadcast_to(p[:, None], (len(p), count))
     states, residuals = step.mapaccum("motion", count)(begin, mesh.nodes.T, mesh.lengths[None, :], constant)
     whole = numpy.vstack([begin, states.full().T[mesh.ends]])
-    largest = numpy.maximum.reduceat(
-        numpy.nan_to_num(residuals.full()[0], nan=numpy.inf), numpy.concatenate([[0], mesh.ends[:-1] + 1])
-    )
+    first = numpy.concatenate([[0], mesh.ends[:-1] + 1])
+    known = numpy.nan_to_num(residuals.full()[0], nan=numpy.inf)
+    largest, smallest = (bound.reduceat(known, first) for bound in (numpy.maximum, numpy.minimum))
     nx = len(x0)
     # The derivatives are stacked column by column behind the state.
     derivatives = whole[:, nx:].reshape(len(whole), -1, nx).transpose(0, 2, 1)
@@ -137,6 +138,7 @@ def run_mesh(
         derivatives=derivatives,
         not_finite=~numpy.isfinite(whole[:, :nx]).all(axis=1),
         not_solved=numpy.concatenate([[False], largest > rules.NEWTON_TOLERANCE]),
+        not_definite=numpy.concatenate([[False], smallest < 0.0]),
     )
 
 

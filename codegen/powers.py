@@ -20,15 +20,19 @@ def constant_power(base: SX, exponent: sympy.Expr) -> SX:
 
 
 def _integer_power(base: SX, exponent: int) -> SX:
-    result: SX | None = None
+    factors = []
     square = base
     while True:
         if exponent & 1:
-            result = square if result is None else SX.binary(casadi.OP_MUL, result, square)
+            factors.append(square)
         exponent >>= 1
         if not exponent:
-            return result
+            break
         square = SX.unary(casadi.OP_SQ, square)
+    result = factors[0]
+    for factor in factors[1:]:
+        result = SX.binary(casadi.OP_MUL, result, factor)
+    return result
 
 
 def free_power(base: SX, exponent: SX, *, nonnegative: bool) -> SX:

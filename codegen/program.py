@@ -152,7 +152,8 @@ def make_program(function: casadi.Function) -> Program:
         code = function.instruction_id(k)
         inputs = function.instruction_input(k)
         if code == casadi.OP_OUTPUT:
-            outputs[tuple(function.instruction_output(k))] = registers[inputs[0]]
+            result, element = function.instruction_output(k)
+            outputs[result, element] = registers[inputs[0]]
             continue
         target = function.instruction_output(k)[0]
         if code == casadi.OP_CONST:

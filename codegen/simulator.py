@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy
+from numpy.typing import ArrayLike
 
 from mechsmith.codegen import discretise as rules
 from mechsmith.codegen.discretise import Discretisation
@@ -11,7 +12,11 @@ from mechsmith.codegen.functions import Array, FunctionSet, FunctionSetError
 from mechsmith.codegen.mesh import has_mesh, make_mesh, run_mesh
 
 # What the status of generated C means.
-STATUS = {1: "the state is not finite", 2: "the stage equations were not solved"}
+STATUS = {
+    1: "the state is not finite",
+    2: "the stage equations were not solved",
+    3: "the mass matrix is not positive definite",
+}
 
 
 class Rollout(NamedTuple):
@@ -95,6 +100,30 @@ def check_rollout_arguments(
         )
 
 
+def check_batch_arguments(functions: FunctionSet, x0: Array, p: Array) -> tuple[Array, Array]:
+    """Return the initial states (1 or k, nx) and parameter vectors (k, np) of a batch of rollouts.
+
+    Raises
+    ------
+    FunctionSetError
+        If their shapes do not fit, or one holds NaN or infinity.
+    """
+    rows = numpy.ascontiguousarray(p, dtype=float)
+    starts = numpy.ascontiguousarray(numpy.atleast_2d(x0), dtype=float)
+    expected = {"p": (rows, functions.size("p")), "x0": (starts, functions.size("x"))}
+    for name, (array, size) in expected.items():
+        if array.ndim != 2 or array.shape[1] != size or (name == "x0" and len(array) not in (1, len(rows))):
+            raise FunctionSetError(
+                f"rollout_batch of {functions.name!r}: {name} has shape {array.shape}, expected ({len(rows)}, {size})."
+            )
+        bad = (~numpy.isfinite(array)).any(axis=1).nonzero()[0]
+        if bad.size:
+            raise FunctionSetError(
+                f"rollout_batch of {functions.name!r}: {name} holds NaN or infinity in row {bad[0]}. Remove or fill it."
+            )
+    return starts, rows
+
+
 @dataclass(frozen=True)
 class CasadiSimulator:
     """Rollouts in CasADi's machine: needs no compiler.
@@ -138,9 +167,14 @@ class CasadiSimulator:
         self, time: Array, samples: Array, x0: Array, d0: Array, p: Array
     ) -> tuple[Array, tuple[str, ...]]:
         """Simulate for each row of p; see `Simulator`."""
-        starts = numpy.broadcast_to(x0, (p.shape[0], x0.shape[-1]))
-        motions = [self.rollout(time, samples, start, d0, row) for start, row in zip(starts, p, strict=True)]
-        return numpy.stack([m.outputs for m in motions]), tuple(m.status for m in motions)
+        starts, rows = check_batch_arguments(self.functions, x0, p)
+        outputs = numpy.empty((len(rows), len(time), self.functions.size("y")))
+        statuses = []
+        for i, row in enumerate(rows):
+            motion = self.rollout(time, samples, starts[i % len(starts)], d0, row)
+            outputs[i] = motion.outputs
+            statuses.append(motion.status)
+        return outputs, tuple(statuses)
 
     def _run(
         self, time: Array, samples: Array, x0: Array, d0: Array, p: Array, *, sensitivities: bool
@@ -197,7 +231,7 @@ class _Motion:
             (len(samples), functions.size("y"), n_theta if sensitivities else 0), numpy.nan
         )
         self.status = ""
-        self.unsolved = False
+        self.unsolved = self.indefinite = False
 
     def run_by_sample(self, time: Array) -> None:
         """Go from sample to sample."""
@@ -214,10 +248,11 @@ class _Motion:
         """Take all substeps in one call; only where they depend on the inputs alone."""
         mesh = make_mesh(self.rules, time, self.samples, self.p)
         motion = run_mesh(self.rules, mesh, self.x, self.p, sensitivities=self.with_sensitivities)
-        bad = numpy.flatnonzero(motion.not_finite | motion.not_solved)
+        bad = numpy.flatnonzero(motion.not_finite | motion.not_solved | motion.not_definite)
         good = int(bad[0]) if len(bad) else len(time)
         if len(bad):
             what = STATUS[1] if motion.not_finite[good] else STATUS[2]
+            what = STATUS[3] if motion.not_definite[good] else what
             self.status = f"{what} at t = {time[good]:.6g} s (sample {good})"
         self.states[:good] = motion.states[:good]
         if "output" not in self.functions.functions:
@@ -244,7 +279,7 @@ class _Motion:
             if self.with_sensitivities:
                 self.derivatives[k] = self._chain("output", point)
 
-    def _chain(self, of: str, point: tuple[Array, ...]) -> Array:
+    def _chain(self, of: str, point: tuple[ArrayLike, ...]) -> Array:
         by_x, by_d, by_p = (self.functions.evaluate(f"{of}_{wrt}", *point) for wrt in ("x", "d", "p"))
         total = by_x @ self.x_theta + by_d @ self.d_theta
         total[:, : len(self.p)] += by_p
@@ -311,7 +346,7 @@ class _Motion:
             value = float(
                 self._crossing(trial, self._input(start, stop, length, left + share * width))[index]
             )
-            if value == 0.0 or b - a < 1e-14:
+            if not (value > 0.0 or value < 0.0) or b - a < 1e-14:
                 break
             if value * high > 0:
                 b, high = share, value
@@ -343,11 +378,14 @@ class _Motion:
             self.x_theta = by_x @ self.x_theta + by_d @ self.d_theta
             self.x_theta[:, : len(self.p)] += by_p
         self.x = results[0][:, 0]
+        self.indefinite = self.indefinite or results[1][0, 0] < 0.0
         self.unsolved = self.unsolved or not results[1][0, 0] <= rules.NEWTON_TOLERANCE
 
     def failed(self, where: str) -> bool:
         """Tell whether the last advance failed, and keep in `status` how."""
-        if not (numpy.isfinite(self.x).all() and numpy.isfinite(self.d).all()):
+        if self.indefinite:
+            self.status = f"{STATUS[3]} {where}"
+        elif not (numpy.isfinite(self.x).all() and numpy.isfinite(self.d).all()):
             self.status = f"{STATUS[1]} {where}"
         elif self.unsolved:
             self.status = f"{STATUS[2]} {where}"

@@ -29,10 +29,20 @@ RESERVED = frozenset(
 )
 
 
+def comment(text: str) -> str:
+    """Return a text for the inside of a C comment: on one line, and neither opening nor closing one."""
+    return " ".join(text.replace("*/", "* /").replace("/*", "/ *").split())
+
+
+def docstring(text: str) -> str:
+    """Return a text for the inside of a Python docstring."""
+    return " ".join(text.replace("\\", "\\\\").replace('"', '\\"').split())
+
+
 @cache
 def environment() -> jinja2.Environment:
     """Return the template environment; a name that a template misspells is an error."""
-    return jinja2.Environment(
+    result = jinja2.Environment(
         loader=jinja2.PackageLoader("mechsmith.codegen", "templates"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -40,6 +50,8 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 -- the text is C and Python, not HTML
     )
+    result.filters |= {"comment": comment, "docstring": docstring}
+    return result
 
 
 def python_literal(value: Any) -> str:
@@ -51,20 +63,22 @@ def python_literal(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=True)
+        # Not ASCII only: JSON writes characters beyond 16 bits as surrogates, which Python does not join.
+        return json.dumps(value, ensure_ascii=False)
     return repr(value)
 
 
 def c_number(value: float, scalar: str) -> str:
     """Return a C literal of type double or float, the shortest that reads back to the same number."""
-    if math.isnan(value):
-        return "NAN"
-    if math.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
+    if not math.isfinite(value):
+        # Both macros are of type float, and a silent promotion is a warning.
+        text = "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+        return text if scalar == "float" else f"(double){text}"
     if scalar == "double":
         return _with_point(repr(value))
-    single = numpy.float32(value)
-    if not numpy.isfinite(single):
+    with numpy.errstate(over="ignore"):
+        single = numpy.float32(value)
+    if not numpy.isfinite(single) or (single == 0.0 and value != 0.0):
         raise OverflowError(
             f"constant {value!r} does not fit in a float. Scale the model or generate double."
         )

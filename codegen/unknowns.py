@@ -1,7 +1,8 @@
 """Algebraic unknowns: solved by Newton's method, with derivatives by the implicit-function theorem.
 
-0 = g(x, d, z, u, p) defines the unknowns z. Each starts at its nominal value; a single unknown with finite bounds
-between which g changes sign is kept bracketed. `eliminate` gives functions in which z is no argument any more.
+0 = g(x, d, z, u, p) defines the unknowns z. Each starts at its nominal value. Where all have finite bounds and each
+equation depends on its own unknown and earlier ones alone, they are solved one after another, each kept between its
+bounds, where its equation must change sign. `eliminate` gives functions in which z is no argument any more.
 The same routine is printed in C as ``<model>_solve`` by `mechsmith.codegen.emit_c`.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy
+from numpy.typing import NDArray
 
 from mechsmith.codegen.functions import ARGUMENTS, Array, FunctionSet, FunctionSetError
 
@@ -23,7 +25,7 @@ class Solved:
     """Unknowns at n points, shape (n, nz), and which of them were found, shape (n,)."""
 
     values: Array
-    found: Array
+    found: NDArray[numpy.bool_]
 
 
 @dataclass(frozen=True)
@@ -47,14 +49,20 @@ class UnknownsSolver:
         """The nominal values of the unknowns, shape (nz,)."""
         return self.functions.vector("z")
 
-    @property
-    def bracket(self) -> tuple[float, float] | None:
-        """The bounds of a single unknown where both are finite."""
-        unknowns = self.functions.unknowns
-        if sum(variable.size for variable in unknowns) != 1:
+    @cached_property
+    def brackets(self) -> tuple[tuple[float, float], ...] | None:
+        """The bounds of each unknown, where all are finite and the equations can be solved one after another."""
+        bounds = [
+            (variable.lower, variable.upper)
+            for variable in self.functions.unknowns
+            for _ in range(variable.size)
+        ]
+        if not bounds or not numpy.isfinite(bounds).all():
             return None
-        low, high = unknowns[0].lower, unknowns[0].upper
-        return (low, high) if numpy.isfinite([low, high]).all() else None
+        pattern = self.functions.casadi_function("constraint").jac_sparsity(0, ARGUMENTS.index("z"))
+        rows, columns = pattern.get_triplet()
+        ordered = all(row >= column for row, column in zip(rows, columns, strict=True))
+        return tuple(bounds) if ordered else None
 
     def solve(self, x: Array, d: Array, u: Array, p: Array, *, start: Array | None = None) -> Solved:
         """Return the unknowns at points.
@@ -69,9 +77,12 @@ class UnknownsSolver:
         count = max(len(a) for a in (x, d, u, p))
         begin = self.start if start is None else numpy.asarray(start, dtype=float)
         z = numpy.array(numpy.broadcast_to(begin, (count, begin.shape[-1])))
-        bracket = self.bracket
-        if bracket is not None:
-            return self._solve_bracketed(x, d, z, u, p, bracket)
+        brackets = self.brackets
+        if brackets is not None:
+            found = numpy.ones(count, dtype=bool)
+            for j, bracket in enumerate(brackets):
+                found &= self._solve_bracketed(x, d, z, u, p, j, bracket)
+            return Solved(z, found)
         size = numpy.maximum(numpy.abs(z), 1e-300)
         done = numpy.zeros(count, dtype=bool)
         for _ in range(ITERATIONS):
@@ -85,19 +96,21 @@ class UnknownsSolver:
         return Solved(z, done & numpy.isfinite(z).all(axis=1))
 
     def _solve_bracketed(
-        self, x: Array, d: Array, z: Array, u: Array, p: Array, bracket: tuple[float, float]
-    ) -> Solved:
-        """Newton's method that falls back on bisection (Press et al., Numerical Recipes, 9.4)."""
+        self, x: Array, d: Array, z: Array, u: Array, p: Array, j: int, bracket: tuple[float, float]
+    ) -> NDArray[numpy.bool_]:
+        """Solve for unknown j in place by Newton's method that falls back on bisection; tell where it was found.
+
+        Press et al., Numerical Recipes, 9.4.
+        """
         low, high = numpy.full(len(z), bracket[0]), numpy.full(len(z), bracket[1])
-        g_low = self._value(x, d, low, u, p)
-        g_high = self._value(x, d, high, u, p)
+        g_low, _ = self._value(x, d, z, u, p, j, low)
+        g_high, _ = self._value(x, d, z, u, p, j, high)
         rising = g_high > g_low
         possible = g_low * g_high <= 0.0
-        value = numpy.clip(z[:, 0], *bracket)
+        value = numpy.clip(z[:, j], *bracket)
         done = numpy.zeros(len(z), dtype=bool)
         for _ in range(4 * ITERATIONS):
-            g = self._value(x, d, value, u, p)
-            slope = self._with_jacobian.batch("constraint_z", x, d, value[:, None], u, p)[:, 0, 0]
+            g, slope = self._value(x, d, z, u, p, j, value)
             above = (g > 0.0) == rising
             high, low = numpy.where(above, value, high), numpy.where(above, low, value)
             with numpy.errstate(divide="ignore", invalid="ignore"):
@@ -110,16 +123,23 @@ class UnknownsSolver:
             done |= change <= TOLERANCE * numpy.maximum(numpy.abs(value), 1e-300)
             if done.all():
                 break
-        return Solved(value[:, None], done & possible)
+        z[:, j] = value
+        return done & possible
 
-    def _value(self, x: Array, d: Array, z: Array, u: Array, p: Array) -> Array:
-        return self._with_jacobian.batch("constraint", x, d, z[:, None], u, p)[:, 0, 0]
+    def _value(
+        self, x: Array, d: Array, z: Array, u: Array, p: Array, j: int, value: Array
+    ) -> tuple[Array, Array]:
+        """Return equation j and its slope where unknown j has a value."""
+        at = z.copy()
+        at[:, j] = value
+        g = self._with_jacobian.batch("constraint", x, d, at, u, p)[:, j, 0]
+        return g, self._with_jacobian.batch("constraint_z", x, d, at, u, p)[:, j, j]
 
 
 def _solve_each(matrices: Array, right: Array) -> Array:
     """Return the solution of each linear system; NaN where one is singular."""
     try:
-        return numpy.linalg.solve(matrices, right)
+        return numpy.asarray(numpy.linalg.solve(matrices, right), dtype=float)
     except numpy.linalg.LinAlgError:
         result = numpy.full(right.shape, numpy.nan)
         for k in range(len(matrices)):

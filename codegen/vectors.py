@@ -16,6 +16,7 @@ from mechsmith.codegen.simulator import CasadiSimulator
 
 POINTS = 3
 STEP = 1e-3  # s, for test vectors of the step function
+INPUT_SIZES = (1.0, 0.1, 0.01)  # in SI, for inputs without a nominal value
 NEAR_REST = 1e-6  # in SI, for states without a nominal value
 DIGITS = 12  # kept of expected values: the last four may differ between math libraries
 ROUNDING = {"double": 2.0**-53, "float": 2.0**-24}
@@ -58,7 +59,7 @@ def make_vectors(functions: FunctionSet, discretisation: Discretisation | None =
             arguments = [_point(functions.variables(a), numbers) for a in ARGUMENTS]
             vectors.append(_function_vector(functions, name, arguments))
     if discretisation is not None and discretisation.functions.states:
-        vectors += [_step_vector(discretisation, _sequence(point)) for point in range(POINTS)]
+        vectors += [_solved_step_vector(discretisation, point) for point in range(POINTS)]
     return tuple(vectors)
 
 
@@ -108,12 +109,25 @@ def _function_vector(functions: FunctionSet, name: str, arguments: list[list[flo
     )
 
 
-def _step_vector(discretisation: Discretisation, numbers: Iterator[float]) -> Vector:
+def _solved_step_vector(discretisation: Discretisation, point: int) -> Vector:
+    """Return a vector of the step, with smaller inputs where Newton's method does not solve it with larger ones."""
+    for size in INPUT_SIZES:
+        vector = _step_vector(discretisation, _sequence(point), size)
+        if isinstance(vector, Vector):
+            return vector
+    name = discretisation.functions.name
+    raise ArithmeticError(
+        f"functions {name!r}: no test vector of step from rest, with inputs of {INPUT_SIZES}: {vector}."
+    )
+
+
+def _step_vector(discretisation: Discretisation, numbers: Iterator[float], size: float) -> Vector | str:
+    """Return a vector, or the status of a step that failed."""
     functions = discretisation.functions
     # States of unknown size start near rest: a bristle bent by a metre is no test of anything.
     x = _point(functions.states, numbers, NEAR_REST)
     d, p = (_point(functions.variables(a), numbers) for a in ("d", "p"))
-    inputs = [_point(functions.inputs, numbers) for _ in range(2)]
+    inputs = [_point(functions.inputs, numbers, size) for _ in range(2)]
     labels = functions.labels("u")
     start, stop = list(inputs[0]), list(inputs[1])
     for name, kind in discretisation.reconstruction:
@@ -129,7 +143,7 @@ def _step_vector(discretisation: Discretisation, numbers: Iterator[float]) -> Ve
     time = numpy.array([0.0, STEP])
     motion = simulator.rollout(time, samples, arguments[0], arguments[1], arguments[2])
     if motion.status:
-        raise ArithmeticError(f"functions {functions.name!r}: test vector of step: {motion.status}.")
+        return motion.status
     names = {"x": x, "d": held, "from": start, "to": stop, "p": p, "dt": [STEP]}
     sensitivity = _step_sensitivity(simulator, time, samples, arguments, motion.states[1])
     return Vector("step", names, _round(motion.states[1]), sensitivity)
@@ -150,7 +164,7 @@ def _step_sensitivity(
     for which, array in enumerate(whole):
         for index in numpy.ndindex(array.shape):
             changed = [a.copy() for a in whole]
-            shift = 1e-6 * max(abs(array[index]), 1e-6)
+            shift = 1e-6 * max(abs(float(array[index])), 1e-6)
             changed[which][index] += shift
             moved = simulator.rollout(time, changed[3], *changed[:3]).states[1]
             total += numpy.abs(moved - state) / shift * abs(array[index])
