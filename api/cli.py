@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from mechsmith import __version__
-from mechsmith.commands import common, demo, evaluate, generate, identify, models, simulate, validate
+from mechsmith.commands import common, demo, evaluate, generate, identify, models, plot, simulate, validate
 
 EPILOG = (
     "Exit codes: 0 done, 1 the numerical result is not to be trusted, 2 the input is wrong, 130 interrupted. "
@@ -63,6 +63,7 @@ app.command("simulate")(simulate.simulate)
 app.command("identify")(identify.identify)
 app.command("validate")(validate.validate)
 app.command("demo")(demo.demo)
+app.add_typer(plot.app)
 
 
 def main() -> None:

@@ -6,7 +6,9 @@ substeps, is written once here and printed in C by `mechsmith.codegen.emit_c`. B
 **Where the interval is cut.** A crossing function w that depends on inputs alone (the velocity of a friction
 model) is known along the whole interval: it is cut at the zeros of w, and each piece into so many substeps
 that |w| changes by at most `GRADING` of its smaller end in each, between `integrator.substeps` and
-`MOST_SUBSTEPS`. A crossing that depends on states is located by the secant method on the length of the substep.
+`MOST_SUBSTEPS`. A crossing that depends on states is located by the secant method on the length of the substep. Where the rate jumps there,
+the derivatives of the state jump by (rate before - rate after) times the derivative of the time of the crossing
+(Hiskens & Pai 2000, Trajectory sensitivity analysis of hybrid systems, IEEE Trans. Circuits Syst. I 47(2), eq. 30).
 """
 
 import itertools
@@ -30,6 +32,7 @@ GRADING = 0.05
 MOST_SUBSTEPS = 16
 ROOT_MARGIN = 1e-6  # of the interval: a zero this near to an end is taken to be at the end
 SECANT_STEPS = 20
+ASIDE = 1e-6  # of the part of a substep: how far from a crossing the rates before and after it are taken
 CHECKED_POINTS = 1000  # of a motion, at which the stability of an explicit integrator is checked
 NEWTON_TOLERANCE = 1e-3  # largest relative change in the last Newton iteration that passes as solved
 
@@ -56,7 +59,8 @@ class Discretisation:
         Whether steps are split, and on what the crossing functions depend.
     kernels : mapping of str to casadi.Function
         ``reconstruct`` (from, to, length, fraction) -> input; ``substep`` (x, d, v, p, h) -> state, residual with
-        v the inputs at the integrator's nodes; ``substep_sensitivity`` adds the derivatives by x, d and p.
+        v the inputs at the integrator's nodes; ``substep_sensitivity`` adds the derivatives by x, d and p;
+        ``rate`` (x, d, u, p) -> dx/dt.
     checks_mass : bool
         Whether the mass matrix depends on the state, so that it may cease to be positive definite: the residual is then
         negative where it has at the beginning of the substep.
@@ -198,9 +202,11 @@ def _substeps(functions: FunctionSet, integrator: Integrator) -> dict[str, casad
     plain = [step.state, step.residual]
     full = [*plain, step.by_state, by_d, by_p]
     outputs = ["state", "residual", "by_x", "by_d", "by_p"]
+    u = SX.sym("u", size)
     return {
         "substep": _function("substep", arguments, plain, names, outputs[:2]),
         "substep_sensitivity": _function("substep_sensitivity", arguments, full, names, outputs),
+        "rate": _function("rate", [x, d, u, p], [rate(x, u)], ["x", "d", "u", "p"], ["rate"]),
     }
 
 

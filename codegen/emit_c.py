@@ -101,7 +101,7 @@ def sensitivity_pairs(functions: FunctionSet) -> tuple[tuple[str, str], ...]:
     """Return the Jacobians that rollouts with sensitivities need."""
     return tuple(
         (of, wrt)
-        for of in ("output", "update")
+        for of in ("output", "update", "crossing")
         if of in functions.functions
         for wrt in ("x", "d", "p")
         if functions.size(wrt)
@@ -129,9 +129,21 @@ def _sensitivity(names: Names, discretisation: Discretisation) -> dict[str, obje
         "chains": [(of, names.functions[of].shape[0], target) for of, target in chains],
         "chain_parameters": ", ".join(a.parameter for a in arguments),
         "chain_call": ", ".join(a.argument for a in arguments),
+        "rate": _rate(names, discretisation),
+        "rate_parameters": ", ".join([*(a.parameter for a in arguments), f"double out[{names.functions.size('x')}]"]),
         "carried": f", {names.prefix}_sensitivity_t *s",
         "carried_call": ", s",
     }
+
+
+def _rate(names: Names, discretisation: Discretisation) -> Body:
+    arguments = names.arguments("x", "d", "u", "p")
+    access = {a.argument: [f"{a.argument}->{member}" for member in a.members] for a in arguments}
+    targets = [[f"out[{i}]" for i in range(names.functions.size("x"))]]
+    program = make_program(discretisation.kernels["rate"])
+    return make_body(
+        program, access, targets, "double", f"{names.prefix}_rate", _signature(arguments), names.prefix
+    )
 
 
 def _context(names: Names) -> dict[str, object]:
@@ -247,6 +259,10 @@ class CStep:
     part_call: str
     trial_call: str
     start_call: str
+    jump_call: str
+    end_call: str
+    beside_call: str
+    here_call: str
     crossing_call: str
 
 
@@ -310,6 +326,10 @@ def _step(names: Names, discretisation: Discretisation) -> CStep | None:
         substep_call=", ".join(substep_arguments),
         part_call=", ".join(["x", *d_call, *ends_call, *p_call]),
         trial_call=", ".join(["&trial", *d_call, *ends_call, *p_call]),
+        end_call=", ".join(["&end", *d_call, *ends_call, *p_call]),
+        beside_call=", ".join(["&beside", *d_call, *shown, *p_call]),
+        here_call=", ".join(["x", *d_call, *shown, *p_call]),
+        jump_call=", ".join(["&start", "x", *d_call, *ends_call, *p_call, "s"]),
         start_call=", ".join(["&start", *d_call, *ends_call, *p_call]),
         crossing_call=", ".join(["x", *d_call, *shown, *p_call]),
     )

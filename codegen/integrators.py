@@ -68,6 +68,7 @@ class RungeKutta4:
     def build(self, rate: Rate, x: SX, stages: Sequence[SX], h: SX, others: SX) -> Substep:
         """Return the substep; `others` are the symbols to differentiate by, besides the state."""
         first, middle, last = stages
+        rate = steps.with_held_signs(rate, x, x + steps.SIDE * h * rate(x, first))
         k1 = rate(x, first)
         k2 = rate(x + h / 2 * k1, middle)
         k3 = rate(x + h / 2 * k2, middle)

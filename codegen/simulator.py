@@ -213,7 +213,7 @@ class _Motion:
     ) -> None:
         functions = discretisation.functions
         pairs = [
-            (of, wrt) for of in ("output", "update") for wrt in ("x", "d", "p") if of in functions.functions
+            (of, wrt) for of in ("output", "update", "crossing") for wrt in ("x", "d", "p") if of in functions.functions
         ]
         self.functions = functions.with_jacobians(*pairs) if sensitivities else functions
         self.rules = discretisation
@@ -323,8 +323,42 @@ class _Motion:
         share = self._locate(
             start, stop, length, left, width, index, float(before[index]), float(whole[index])
         )
+        before_split = self.x
         self._part(start, stop, length, left, share * width)
+        if self.with_sensitivities:
+            self._jump(start, stop, length, left, width, share, index, before_split)
         self._part(start, stop, length, left + share * width, (1.0 - share) * width)
+
+    def _jump(
+        self,
+        start: Array,
+        stop: Array,
+        length: float,
+        left: float,
+        width: float,
+        share: float,
+        index: int,
+        before: Array,
+    ) -> None:
+        """Let the derivatives jump with the time of a crossing, where the rate jumps."""
+        at = left + share * width
+        u = self._input(start, stop, length, at)
+        end = self._trial(start, stop, length, at, (1.0 - share) * width)
+        rate = self.rules.kernels["rate"]
+        rate_before, rate_after = (
+            rate(self.x + rules.ASIDE * (side - self.x), self.d, u, self.p).full()[:, 0] for side in (before, end)
+        )
+        point = (self.x, self.d, (), u, self.p)
+        by_x = self.functions.evaluate("crossing_x", *point)[index]
+        early, late = (
+            self._crossing(self.x, self._input(start, stop, length, at + side * rules.ASIDE * width))[index]
+            for side in (-1.0, 1.0)
+        )
+        speed = (late - early) / (2.0 * rules.ASIDE * width * length) + by_x @ rate_before
+        if not (speed < 0.0 or speed > 0.0):
+            return
+        moved = self._chain("crossing", point)[index]
+        self.x_theta = self.x_theta + numpy.outer(rate_after - rate_before, moved / speed)
 
     def _locate(
         self,

@@ -13,15 +13,40 @@ from mechsmith.symbolic.control.emps_controller import make_emps_controller
 from mechsmith.symbolic.drive.closed_loop import make_emps_closed_loop
 from mechsmith.symbolic.drive.emps import make_axis, make_emps_asymmetric, make_emps_axis, make_emps_static
 from mechsmith.symbolic.drive.emps_lugre import make_emps_lugre
+from mechsmith.symbolic.flexible.models import FLEXIBLE_MODELS
+from mechsmith.symbolic.friction.coulomb import make_coulomb, make_coulomb_directional, make_coulomb_loaded
+from mechsmith.symbolic.friction.dahl import make_dahl
+from mechsmith.symbolic.friction.elasto_plastic import make_elasto_plastic
 from mechsmith.symbolic.friction.lugre import make_lugre
+from mechsmith.symbolic.friction.lugre_variants import make_lugre_asymmetric, make_lugre_constant
+from mechsmith.symbolic.friction.maxwell_slip import make_maxwell_slip
 from mechsmith.symbolic.friction.static import make_coulomb_viscous
+from mechsmith.symbolic.friction.stribeck import make_stribeck
+from mechsmith.symbolic.friction.viscous import make_viscous
 from mechsmith.symbolic.model import Model
 from mechsmith.symbolic.names import ModelError
+from mechsmith.symbolic.parallel.models import PARALLEL_MODELS
+from mechsmith.symbolic.serial.irb6700 import SERIAL_MODELS
 
 
 def make_lugre_linear() -> Model:
     """Return `make_lugre` for a carriage: position in metres, force in newtons."""
     return make_lugre(motion="linear")
+
+
+def make_stribeck_exponent() -> Model:
+    """Return `make_stribeck` with a free exponent."""
+    return make_stribeck(shape="exponent")
+
+
+def make_viscous_quadratic() -> Model:
+    """Return `make_viscous` of order 2."""
+    return make_viscous(order=2)
+
+
+def make_viscous_cubic() -> Model:
+    """Return `make_viscous` of order 3."""
+    return make_viscous(order=3)
 
 
 def make_emps_lugre_closed_loop() -> Model:
@@ -32,7 +57,12 @@ def make_emps_lugre_closed_loop() -> Model:
 CATALOGUE: Mapping[str, Callable[[], Model]] = MappingProxyType(
     {
         "axis": make_axis,
+        "coulomb": make_coulomb,
+        "coulomb_directional": make_coulomb_directional,
+        "coulomb_loaded": make_coulomb_loaded,
         "coulomb_viscous": make_coulomb_viscous,
+        "dahl": make_dahl,
+        "elasto_plastic": make_elasto_plastic,
         "emps": make_emps_static,
         "emps_asymmetric": make_emps_asymmetric,
         "emps_axis": make_emps_axis,
@@ -41,7 +71,18 @@ CATALOGUE: Mapping[str, Callable[[], Model]] = MappingProxyType(
         "emps_lugre": make_emps_lugre,
         "emps_lugre_closed_loop": make_emps_lugre_closed_loop,
         "lugre": make_lugre,
+        "lugre_asymmetric": make_lugre_asymmetric,
+        "lugre_constant": make_lugre_constant,
         "lugre_linear": make_lugre_linear,
+        "maxwell_slip": make_maxwell_slip,
+        "stribeck": make_stribeck,
+        "stribeck_exponent": make_stribeck_exponent,
+        "viscous": make_viscous,
+        "viscous_cubic": make_viscous_cubic,
+        "viscous_quadratic": make_viscous_quadratic,
+        **FLEXIBLE_MODELS,
+        **PARALLEL_MODELS,
+        **SERIAL_MODELS,
     }
 )
 

@@ -228,8 +228,10 @@ def test_a10_shared_subexpressions_by_back_substitution(name: str) -> None:
             finite = numpy.isfinite(expected)
             assert (numpy.isfinite(got) == finite).all(), of
             scale = numpy.abs(expected[finite]).max(initial=1e-300)
-            # Sharing reorders nothing; numpy's functions and libm's may differ by an ulp.
-            numpy.testing.assert_allclose(got[finite], expected[finite], rtol=1e-12, atol=1e-13 * scale)
+            # Sharing reorders nothing; numpy's functions and libm's may differ by an ulp, and values of order 1 that do
+            # (sines of a mode shape) may cancel each other.
+            atol = max(1e-13 * scale, 1e-15)
+            numpy.testing.assert_allclose(got[finite], expected[finite], rtol=1e-12, atol=atol)
 
 
 def test_a11_a_pivot_that_vanishes_is_not_divided_by_symbolically() -> None:

@@ -324,6 +324,8 @@ def test_errors_say_what_is_wrong(functions: FunctionSet, experiment: dict[str, 
         Gauge((0.0, 0.0, 0.0), (1.0, 1.0, 0.0))
     with pytest.raises(StiffnessError, match="conditions, repeats, gauges"):
         record_of(experiment["data"], loaded=np.zeros((2, 3)))
+    with pytest.raises(StiffnessError, match="1 units for 6 joints"):
+        gauge_record(np.zeros((1, 6)), {"mass": 1.0}, GAUGES, units=("m",))
     with pytest.raises(StiffnessError, match="load 'weight' is none of"):
         gauge_record(np.zeros((1, 6)), {"weight": 1.0}, GAUGES)
     with pytest.raises(StiffnessError, match="made by make_gauge"):

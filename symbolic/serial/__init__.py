@@ -1,0 +1,1 @@
+"""Serial robots: chains of joints, their kinematics, stiffness and dynamics."""
