@@ -11,6 +11,10 @@ from mechsmith.identification.problem import Problem, ProblemError
 Array = NDArray[np.float64]
 
 
+# Of the largest measured value: a column this small is what rounding leaves of one that vanishes.
+ROUNDING = 1e-13
+
+
 class MethodError(ValueError):
     """A method that does not suit the problem. The message says why and which one does."""
 
@@ -123,7 +127,10 @@ def check_start(problem: Problem, vector: Array) -> None:
 
 
 def dead_names(problem: Problem, vector: Array) -> tuple[str, ...]:
-    """Return the free names whose column of the Jacobian vanishes at the start and at two points near it.
+    """Return the free names whose column of the Jacobian is zero or rounding at the start and at two points near it.
+
+    A column is rounding where the parameter's whole magnitude would move no residual by more than `ROUNDING` of the largest
+    measured value.
 
     The points lie 5 % and 11 % (steps of the internal box or of 1) away, different ways for neighbouring parameters, so
     that an effect which vanishes at the start alone (a velocity of zero, a symmetric one) is seen.
@@ -138,9 +145,13 @@ def dead_names(problem: Problem, vector: Array) -> tuple[str, ...]:
     signs = np.where(np.arange(len(at)) % 2 == 0, 1.0, -1.0)
     points = [vector, *(space.physical(space.inside(at + share * signs * width)) for share in (0.05, -0.11))]
     alive = np.zeros(len(at), dtype=bool)
+    measured = max(float(np.abs(m / problem.comparison.noise).max(initial=0.0)) for m in problem.measurements)
     for point in points:
+        size = np.maximum(np.abs(point), space.magnitude)
         # priors are no effect on the residual of data; a column that is not finite is not dead
-        alive |= np.any(problem.data_jacobian(point) != 0.0, axis=0)
+        with np.errstate(over="ignore"):
+            effect = np.abs(problem.data_jacobian(point)).max(axis=0, initial=0.0) * size
+        alive |= ~(effect <= ROUNDING * measured)
         if alive.all():
             break
     return tuple(name for name, live in zip(problem.names, alive, strict=True) if not live)
