@@ -1,0 +1,1 @@
+"""Parallel robots: mechanisms with closed loops, as data and as models."""
