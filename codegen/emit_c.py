@@ -344,6 +344,7 @@ class CSolve:
     size: int
     brackets: tuple[tuple[float, float], ...] | None
     tolerance: float
+    rough: float
     tiny: float
 
 
@@ -357,6 +358,7 @@ def _solve(names: Names) -> CSolve:
         brackets=unknowns.UnknownsSolver(names.functions).brackets,
         # In float the last change can't be smaller than a few units in the last place.
         tolerance=unknowns.TOLERANCE if names.scalar == "double" else 1e-6,
+        rough=unknowns.ROUGH if names.scalar == "double" else 1e-4,
         tiny=1e-300 if names.scalar == "double" else 1e-36,
     )
 

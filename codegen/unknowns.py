@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from mechsmith.codegen.functions import ARGUMENTS, Array, FunctionSet, FunctionSetError
 
 ITERATIONS = 50
-TOLERANCE = 1e-12  # last change of each unknown, relative to its size or, where larger, to that of its start
+TOLERANCE = 1e-12  # last change of each unknown, relative to its size or, where larger, to that of its start (1 for a start of 0)
+ROUGH = 1e-7  # the same where Newton's steps do not shrink any more
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,17 @@ class UnknownsSolver:
             for j, bracket in enumerate(brackets):
                 found &= self._solve_bracketed(x, d, z, u, p, j, bracket)
             return Solved(z, found)
-        size = numpy.maximum(numpy.abs(z), 1e-300)
+        size = numpy.where(z == 0.0, 1.0, numpy.abs(z))
         done = numpy.zeros(count, dtype=bool)
+        before = numpy.full(count, numpy.inf)
         for _ in range(ITERATIONS):
             residual = self._with_jacobian.batch("constraint", x, d, z, u, p)
             step = _solve_each(self._with_jacobian.batch("constraint_z", x, d, z, u, p), residual)[:, :, 0]
             z = numpy.where(done[:, None], z, z - step)
-            scale = numpy.maximum(numpy.abs(z), size)
-            done |= (numpy.abs(step) <= TOLERANCE * scale).all(axis=1)
+            change = (numpy.abs(step) / numpy.maximum(numpy.abs(z), size)).max(axis=1)
+            # A step that no longer shrinks is rounding, which an ill-conditioned root makes larger than the tolerance.
+            done |= (change <= TOLERANCE) | ((change <= ROUGH) & (change >= 0.5 * before))
+            before = change
             if done.all():
                 break
         return Solved(z, done & numpy.isfinite(z).all(axis=1))

@@ -125,3 +125,21 @@ def test_generated_solver_finds_the_same(tmp_path: Path, which: str, scalar: str
     assert done.returncode == 0
     # float: a few units in the last place of numbers near 2, times the condition of the closure.
     assert float(done.stdout) == pytest.approx(expected, rel=1e-13 if scalar == "double" else 3e-6)
+
+
+def test_a_root_at_zero_is_found_from_zero() -> None:
+    """Where the start is zero the last step is judged in the unknown's unit, not against nothing."""
+    functions = lower(
+        Model(
+            name="closed_arm",
+            inputs=(Quantity(x, "m"),),
+            unknowns=(Quantity(q1, "rad", nominal=0.0), Quantity(q2, "rad", nominal=0.0)),
+            parameters=(Quantity(l1, "m", nominal=0.5),),
+            constraints={q1: l1 * sin(q1) - x, q2: q2 + q1 - q1**2},
+            outputs={Quantity("sum", "rad"): q1 + q2},
+        )
+    )
+    none = np.zeros((1, 0))
+    solved = UnknownsSolver(functions).solve(none, none, np.array([[0.0], [0.1]]), np.array([[0.5]]))
+    assert solved.found.all()
+    np.testing.assert_allclose(solved.values[:, 0], [0.0, np.arcsin(0.2)], atol=1e-15)
