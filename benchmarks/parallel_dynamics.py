@@ -21,7 +21,7 @@ from mechsmith.identification import EquationError, LinearLeastSquares, Problem,
 from mechsmith.identification.base_parameters import base_parameters, regressor_of
 from mechsmith.identification.calibration import choose_configurations
 from mechsmith.identification.planar_robot import (
-    STAR,
+    PUBLISHED_PATH,
     Motion,
     circle,
     motion_record,
@@ -148,7 +148,7 @@ def main() -> None:
     full = np.array([robot.true[name] for name in base.names])
     target = dict(zip(base.independent, base.values(full), strict=True))
     show_errors(console, robot, chosen, target)
-    star = stop_and_go(STAR, 0.2, 50)
+    star = stop_and_go(PUBLISHED_PATH, 0.2, 50)
     wanted = torques_for(robot.inverse, star, LEFT, robot.true)
 
     def run(seed: int) -> dict:
@@ -170,7 +170,7 @@ def main() -> None:
         f"(allowed {low:.0f} to {high:.0f}); beyond 4 standard deviations in {beyond} seeds"
     )
     console.print(
-        f"torque on the star: root mean square error {np.median(prediction):.3g} N m (median), noise {NOISE} N m, "
+        f"torque on the published path: root mean square error {np.median(prediction):.3g} N m (median), noise {NOISE} N m, "
         f"torque {np.sqrt(np.mean(wanted**2)):.3g} N m"
     )
 

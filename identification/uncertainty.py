@@ -266,11 +266,13 @@ def _long_run(scores: Array, lags: int) -> Array:
     Newey and West, *A simple, positive semi-definite, heteroskedasticity and autocorrelation consistent covariance matrix*,
     Econometrica 55 (1987), 703-708, eq. (5).
     """
-    total = scores.T @ scores
-    for lag in range(1, min(lags, len(scores) - 1) + 1):
-        product = scores[lag:].T @ scores[:-lag]
-        total = total + (1.0 - lag / (lags + 1.0)) * (product + product.T)
-    return np.asarray(total)
+    # Bartlett's triangle is a box of lags + 1 samples convolved with itself: one product of moving sums, linear in the samples.
+    width = lags + 1
+    padded = np.zeros((len(scores) + 2 * width - 1, scores.shape[1]))
+    padded[width : width + len(scores)] = scores
+    running = np.cumsum(padded, axis=0)
+    blocks = running[width:] - running[:-width]
+    return np.asarray(blocks.T @ blocks / width)
 
 
 def _tests(problem: Problem, residuals: list[Array], options: Uncertainty) -> tuple[Whiteness, ...]:
