@@ -110,7 +110,8 @@ def discretise(
         names = ", ".join(variable.name for variable in functions.unknowns)
         raise FunctionSetError(
             f"functions {functions.name!r}: discretise does not integrate algebraic unknowns ({names}). "
-            "Eliminate them, or differentiate the constraint and make them states."
+            "Where they depend on parameters alone, hold them (mechsmith.codegen.held.hold); else differentiate the constraint "
+            "and make them states."
         )
     chosen = _reconstructions(functions, reconstruction or {})
     integrals = dict(functions.integrals)

@@ -1,0 +1,1 @@
+"""Flexible joints and flexible links: beams, equations of motion, critical stiffness."""
