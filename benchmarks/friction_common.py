@@ -18,7 +18,7 @@ from mechsmith.codegen.discretise import discretise
 from mechsmith.codegen.lower import lower
 from mechsmith.identification import OutputError, Problem, Record
 from mechsmith.identification.excitation import Dwell, Move, Trajectory
-from mechsmith.identification.shape_factor import NAMES
+from mechsmith.identification.friction.shape_factor import NAMES
 from mechsmith.symbolic.catalogue import make_model
 
 PERIOD = 1e-3

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mechsmith.identification import LeastSquares, Record, identify
-from mechsmith.identification.friction_checks import Encoder, check_record
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
-from mechsmith.identification.shape_method import ShapeFactors
+from mechsmith.identification.friction.checks import Encoder, check_record
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
+from mechsmith.identification.friction.shape_method import ShapeFactors
 from mechsmith.identification.swarm import ParticleSwarm
 
 ENCODERS = {

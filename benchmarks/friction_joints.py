@@ -14,8 +14,8 @@ from rich.table import Table
 
 from mechsmith.identification import LeastSquares, OutputError, Problem, Record, identify
 from mechsmith.identification.excitation import Dwell, Move, Trajectory
-from mechsmith.identification.joints import split_by_record
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
+from mechsmith.identification.friction.joints import split_by_record
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
 
 # 10 s: fast and slow moves with reversals.
 TEN_SECONDS = Trajectory(

@@ -19,8 +19,8 @@ from rich.table import Table
 from scipy.stats import binomtest, chi2
 
 from mechsmith.identification import LeastSquares, Uncertainty, identify
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
 from mechsmith.identification.profile import profile_interval
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
 from mechsmith.identification.uncertainty import precision
 
 LEVELS = (0.001, 0.01)

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from mechsmith.identification import LeastSquares, OutputError, Problem, Record, identify
-from mechsmith.identification.friction_signs import check_signs
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
+from mechsmith.identification.friction.signs import check_signs
 from mechsmith.identification.outliers import without_outliers
 from mechsmith.identification.record_checks import RecordError
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
 
 METHOD = FromClosedForm(LeastSquares())
 

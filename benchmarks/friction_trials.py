@@ -18,9 +18,9 @@ from rich.table import Table
 
 from mechsmith.identification import LeastSquares, MultiStart, Uncertainty, identify
 from mechsmith.identification.evolution import DifferentialEvolution
-from mechsmith.identification.nlp import Ipopt
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
-from mechsmith.identification.shape_method import ShapeFactors
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
+from mechsmith.identification.friction.shape_method import ShapeFactors
+from mechsmith.identification.nlp.ipopt import Ipopt
 from mechsmith.identification.stages import Stages
 from mechsmith.identification.swarm import ParticleSwarm
 from mechsmith.identification.uncertainty import precision

@@ -14,10 +14,10 @@ from friction_noise import friction_of
 from rich.console import Console
 
 from mechsmith.identification import LeastSquares, Record, identify
-from mechsmith.identification.friction_plots import plot_hysteresis, plot_over_velocity, plot_residuals
-from mechsmith.identification.friction_validation import Joint, compare_ways, coulomb_values
-from mechsmith.identification.shape_factor import FromClosedForm
-from mechsmith.identification.shape_method import ShapeFactors
+from mechsmith.identification.friction.plots import plot_hysteresis, plot_over_velocity, plot_residuals
+from mechsmith.identification.friction.shape_factor import FromClosedForm
+from mechsmith.identification.friction.shape_method import ShapeFactors
+from mechsmith.identification.friction.validation import Joint, compare_ways, coulomb_values
 from mechsmith.identification.swarm import ParticleSwarm
 
 WAYS = {

@@ -89,9 +89,21 @@ def main() -> None:
     slow = CasadiSimulator(discretise(functions, Radau()))
     parameters = numpy.tile(p, (100, 1))
     ways = {
-        "generated C, Radau, split at v = 0": (lambda: ours.rollout(*arguments).outputs[:, 0], options.repeats, 1),
-        "the same, 100 parameter vectors": (lambda: ours.rollout_batch(*arguments[:4], parameters)[0][0, :, 0], 3, 100),
-        "the same with all sensitivities": (lambda: ours.rollout_sensitivities(*arguments).outputs[:, 0], options.repeats, 1),
+        "generated C, Radau, split at v = 0": (
+            lambda: ours.rollout(*arguments).outputs[:, 0],
+            options.repeats,
+            1,
+        ),
+        "the same, 100 parameter vectors": (
+            lambda: ours.rollout_batch(*arguments[:4], parameters)[0][0, :, 0],
+            3,
+            100,
+        ),
+        "the same with all sensitivities": (
+            lambda: ours.rollout_sensitivities(*arguments).outputs[:, 0],
+            options.repeats,
+            1,
+        ),
         "generated C, exponential": (lambda: cheap.rollout(*arguments).outputs[:, 0], options.repeats, 1),
         "CasADi's machine, Radau, our kernels": (lambda: slow.rollout(*arguments).outputs[:, 0], 1, 1),
         "CasADi cvodes": (with_cvodes(functions, p, data), 3, 1),

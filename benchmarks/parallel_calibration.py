@@ -25,9 +25,9 @@ from scipy.stats import binom
 from mechsmith.codegen.build import build
 from mechsmith.codegen.lower import lower
 from mechsmith.identification import EquationError, LeastSquares, Prior, Problem, Uncertainty, identify
-from mechsmith.identification.calibration import choose_configurations, identifiability, joint_rmse
 from mechsmith.identification.evolution import DifferentialEvolution
-from mechsmith.identification.planar_robot import (
+from mechsmith.identification.parallel.calibration import choose_configurations, identifiability, joint_rmse
+from mechsmith.identification.parallel.planar_robot import (
     PUBLISHED_PATH,
     aligned,
     aligned_error,

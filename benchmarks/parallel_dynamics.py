@@ -19,8 +19,8 @@ from mechsmith.codegen.build import build
 from mechsmith.codegen.lower import lower
 from mechsmith.identification import EquationError, LinearLeastSquares, Problem, Uncertainty, identify
 from mechsmith.identification.base_parameters import base_parameters, regressor_of
-from mechsmith.identification.calibration import choose_configurations
-from mechsmith.identification.planar_robot import (
+from mechsmith.identification.parallel.calibration import choose_configurations
+from mechsmith.identification.parallel.planar_robot import (
     PUBLISHED_PATH,
     Motion,
     circle,

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from mechsmith.codegen.build import build
 from mechsmith.codegen.lower import lower
-from mechsmith.identification.postures import all_postures, canonical_yaw_pitch_roll
+from mechsmith.identification.parallel.postures import all_postures, canonical_yaw_pitch_roll
 from mechsmith.symbolic.parallel.closed_form import make_closed_inverse
 from mechsmith.symbolic.parallel.closure import make_forward
 from mechsmith.symbolic.parallel.mechanisms import hexapod

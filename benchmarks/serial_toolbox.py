@@ -17,8 +17,8 @@ from rich.table import Table
 from mechsmith.codegen.build import build
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.codegen.lower import lower
-from mechsmith.identification.robot_regressor import motion_inputs
-from mechsmith.identification.stiffness_maps import evaluate_poses
+from mechsmith.identification.serial.regressor import motion_inputs
+from mechsmith.identification.serial.stiffness_maps import evaluate_poses
 from mechsmith.symbolic.serial.body import Body, tensor_of
 from mechsmith.symbolic.serial.chain import Chain, DHRow, Joint, dh_chain, rotation_steps, translation_steps
 from mechsmith.symbolic.serial.dynamics import make_inverse_dynamics

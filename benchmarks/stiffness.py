@@ -21,15 +21,15 @@ from scipy.stats import binom, spearmanr
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.codegen.lower import lower
 from mechsmith.identification.record import Record
-from mechsmith.identification.stiffness import identify_stiffness, scaled_singular_values
-from mechsmith.identification.stiffness_maps import inverse_conditioning
-from mechsmith.identification.stiffness_plan import (
+from mechsmith.identification.serial.stiffness import identify_stiffness, scaled_singular_values
+from mechsmith.identification.serial.stiffness_maps import inverse_conditioning
+from mechsmith.identification.serial.stiffness_plan import (
     Candidates,
     choose_conditions,
     random_poses,
     rope_candidates,
 )
-from mechsmith.identification.stiffness_record import (
+from mechsmith.identification.serial.stiffness_record import (
     Regressor,
     gauge_record,
     gauges_along_flange,

@@ -43,7 +43,9 @@ def main() -> None:
     parser.add_argument("--joints", type=int, default=5)
     parser.add_argument("--limit", type=float, default=60.0)
     options = parser.parse_args()
-    table = Table("joints", "nodes", *(f"{way}, s" for way in WAYS), *(f"{way} / ours" for way in list(WAYS)[1:]))
+    table = Table(
+        "joints", "nodes", *(f"{way}, s" for way in WAYS), *(f"{way} / ours" for way in list(WAYS)[1:])
+    )
     skipped: set[str] = set()
     for joints in range(1, options.joints + 1):
         symbols, torques = inverse_dynamics(joints)

@@ -19,7 +19,7 @@ from scipy.signal import butter, decimate, filtfilt
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.codegen.lower import lower
 from mechsmith.identification.base_parameters import BaseParameters, base_parameters
-from mechsmith.identification.robot_regressor import (
+from mechsmith.identification.serial.regressor import (
     inertial_names,
     motion_inputs,
     random_motion,

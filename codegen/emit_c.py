@@ -130,7 +130,9 @@ def _sensitivity(names: Names, discretisation: Discretisation) -> dict[str, obje
         "chain_parameters": ", ".join(a.parameter for a in arguments),
         "chain_call": ", ".join(a.argument for a in arguments),
         "rate": _rate(names, discretisation),
-        "rate_parameters": ", ".join([*(a.parameter for a in arguments), f"double out[{names.functions.size('x')}]"]),
+        "rate_parameters": ", ".join(
+            [*(a.parameter for a in arguments), f"double out[{names.functions.size('x')}]"]
+        ),
         "carried": f", {names.prefix}_sensitivity_t *s",
         "carried_call": ", s",
     }

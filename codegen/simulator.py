@@ -213,7 +213,10 @@ class _Motion:
     ) -> None:
         functions = discretisation.functions
         pairs = [
-            (of, wrt) for of in ("output", "update", "crossing") for wrt in ("x", "d", "p") if of in functions.functions
+            (of, wrt)
+            for of in ("output", "update", "crossing")
+            for wrt in ("x", "d", "p")
+            if of in functions.functions
         ]
         self.functions = functions.with_jacobians(*pairs) if sensitivities else functions
         self.rules = discretisation
@@ -346,7 +349,8 @@ class _Motion:
         end = self._trial(start, stop, length, at, (1.0 - share) * width)
         rate = self.rules.kernels["rate"]
         rate_before, rate_after = (
-            rate(self.x + rules.ASIDE * (side - self.x), self.d, u, self.p).full()[:, 0] for side in (before, end)
+            rate(self.x + rules.ASIDE * (side - self.x), self.d, u, self.p).full()[:, 0]
+            for side in (before, end)
         )
         point = (self.x, self.d, (), u, self.p)
         by_x = self.functions.evaluate("crossing_x", *point)[index]

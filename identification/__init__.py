@@ -3,12 +3,10 @@
 from mechsmith.identification.constraints import Constraint, ConstraintError
 from mechsmith.identification.estimate import Estimate, EstimateError
 from mechsmith.identification.evolution import DifferentialEvolution
-from mechsmith.identification.evolution import DifferentialEvolution
 from mechsmith.identification.identify import IdentificationFailed, identify
 from mechsmith.identification.linear import LinearLeastSquares
 from mechsmith.identification.method import Method, MethodError, Solution
-from mechsmith.identification.nlp import Ipopt
-from mechsmith.identification.nlp import Ipopt
+from mechsmith.identification.nlp.ipopt import Ipopt
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.problem import Prior, Problem, ProblemError
 from mechsmith.identification.record import Record
@@ -23,13 +21,11 @@ __all__ = [
     "ConstraintError",
     "Decimation",
     "DifferentialEvolution",
-    "DifferentialEvolution",
     "EquationError",
     "Estimate",
     "EstimateError",
     "IdentificationFailed",
     "Identity",
-    "Ipopt",
     "Ipopt",
     "LeastSquares",
     "LinearLeastSquares",

@@ -29,11 +29,6 @@ Array = NDArray[np.float64]
 LARGEST_COSINE = 1e-3
 EXACT_FIT = 1e-9
 
-# At a minimum the residual is orthogonal to each free column of the Jacobian. A larger cosine is a slope, and a smaller
-# part of the first residual's norm is an exact fit, whose cosines are rounding.
-LARGEST_COSINE = 1e-3
-EXACT_FIT = 1e-9
-
 
 @dataclass(frozen=True)
 class LeastSquares:
@@ -158,17 +153,6 @@ class _Compressed:
             self.residual(internal)
             self.norms.pop()
         return np.asarray(self.last[:, :-1])
-
-    def is_stuck(self, internal: Array, free: NDArray[np.bool_]) -> bool:
-        """Tell whether the end is no minimum though steps became small: a wall of failed trials stands around it."""
-        if not self.failures:
-            return False
-        jacobian, residual = self.jacobian(internal)[:, free], self.last[:, -1]
-        if norm(residual) <= EXACT_FIT * self.norms[0] / self.scale:
-            return False
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cosines = np.abs(jacobian.T @ residual) / (np.linalg.norm(jacobian, axis=0) * norm(residual))
-        return bool(np.nanmax(cosines, initial=0.0) > LARGEST_COSINE)
 
     def is_stuck(self, internal: Array, free: NDArray[np.bool_]) -> bool:
         """Tell whether the end is no minimum though steps became small: a wall of failed trials stands around it."""

@@ -8,7 +8,9 @@ REFERENCE = Path(__file__).parent / "reference"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--shared", type=Path, default=None, help="folder that holds data/ with the measured data sets")
+    parser.addoption(
+        "--shared", type=Path, default=None, help="folder that holds data/ with the measured data sets"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from mechsmith.codegen.files import write_text
 from mechsmith.values import InputError
 
 if TYPE_CHECKING:
-    from mechsmith.identification.stiffness_maps import SurfaceMap
+    from mechsmith.identification.serial.stiffness_maps import SurfaceMap
     from mechsmith.symbolic.serial.chain import Chain
 
 app = typer.Typer(name="plot", no_args_is_help=True, help="Draw maps of a serial robot over two joints.")
@@ -66,7 +66,7 @@ def stiffness(
 ) -> None:
     """Draw the translation stiffness of the flange centre."""
     from mechsmith.codegen.lower import lower
-    from mechsmith.identification import stiffness_maps as maps
+    from mechsmith.identification.serial import stiffness_maps as maps
     from mechsmith.symbolic.serial.irb6700 import STIFFNESS
     from mechsmith.symbolic.serial.stiffness import make_compliance
 
@@ -99,7 +99,7 @@ def conditioning(
 ) -> None:
     """Draw 1/KF, the distance from singularity: 1 is isotropic, 0 singular."""
     from mechsmith.codegen.lower import lower
-    from mechsmith.identification.stiffness_maps import inverse_conditioning
+    from mechsmith.identification.serial.stiffness_maps import inverse_conditioning
     from mechsmith.symbolic.serial.conditioning import make_conditioning
 
     chain = _chain(robot, tip)
@@ -129,7 +129,7 @@ def _numbers(text: str, count: int, option: str) -> tuple[float, ...]:
 def _map(
     value: Any, chain: "Chain", joints: tuple[int, int], position: str | None, points: int
 ) -> "SurfaceMap":
-    from mechsmith.identification.stiffness_maps import map_over_joints
+    from mechsmith.identification.serial.stiffness_maps import map_over_joints
 
     count = len(chain.moving)
     if len(set(joints)) != 2 or not all(1 <= joint <= count for joint in joints):

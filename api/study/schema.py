@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from mechsmith.codegen.discretise import Reconstruction
+from mechsmith.identification.friction.shape_factor import LugreStart
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.readers import CsvFormat
 from mechsmith.identification.record_checks import JITTER_TOLERANCE
-from mechsmith.identification.shape_factor import LugreStart
 from mechsmith.identification.uncertainty import Uncertainty
 from mechsmith.study.methods import make_method
 from mechsmith.study.sources import (

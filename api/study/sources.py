@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mechsmith.identification.friction.shape_factor import LugreStart
 from mechsmith.identification.method import Method
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.readers import CsvFormat
-from mechsmith.identification.shape_factor import LugreStart
 from mechsmith.identification.uncertainty import Uncertainty
 from mechsmith.study.steps import Step
 from mechsmith.systems import IntegratorChoice

@@ -1,7 +1,8 @@
 """The Dahl model from nothing: dF/dx = s0 (1 - sgn(v) F / Fc), written for the friction F as the state."""
 
-from mechsmith import Model, Quantity
 from sympy import Abs, symbols
+
+from mechsmith import Model, Quantity
 
 
 def make_dahl() -> Model:

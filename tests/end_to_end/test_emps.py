@@ -93,5 +93,7 @@ def test_closed_loop_by_output_error_with_ipopt(cli: Cli, shared: Path) -> None:
     assert found["estimate"]["status"] in ("Solve_Succeeded", "Solved_To_Acceptable_Level")
     # s0 and s1 are not determined: the optimum is flat in them, the figures hold to about 1e-4.
     assert found["estimate"]["relative_error_percent"] == pytest.approx(4.7243, abs=2e-4)
-    assert found["validation"][0]["outputs"]["force"]["relative_error_percent"] == pytest.approx(5.3605, abs=2e-3)
+    assert found["validation"][0]["outputs"]["force"]["relative_error_percent"] == pytest.approx(
+        5.3605, abs=2e-3
+    )
     assert {"friction_s0", "friction_s1"} <= set(found["estimate"]["undetermined"])

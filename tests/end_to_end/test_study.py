@@ -13,9 +13,9 @@ import pytest
 from typer.testing import Result
 
 from mechsmith.identification.estimate import Estimate
+from mechsmith.identification.friction.shape_factor import LugreStart
 from mechsmith.identification.method import Solution
 from mechsmith.identification.search import LeastSquares, MultiStart
-from mechsmith.identification.shape_factor import LugreStart
 from mechsmith.identification.uncertainty import Uncertainty
 from mechsmith.study.data import find_files
 from mechsmith.study.methods import METHODS

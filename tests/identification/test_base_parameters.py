@@ -20,8 +20,8 @@ from mechsmith.identification import (
     identify,
 )
 from mechsmith.identification.base_parameters import base_parameters, regressor_of
-from mechsmith.identification.calibration import choose_configurations
-from mechsmith.identification.planar_robot import (
+from mechsmith.identification.parallel.calibration import choose_configurations
+from mechsmith.identification.parallel.planar_robot import (
     PUBLISHED_PATH,
     Motion,
     circle,

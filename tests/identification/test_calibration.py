@@ -21,9 +21,9 @@ from mechsmith.identification import (
     Record,
     identify,
 )
-from mechsmith.identification.calibration import choose_configurations, identifiability, joint_rmse
-from mechsmith.identification.nlp import Ipopt
-from mechsmith.identification.planar_robot import (
+from mechsmith.identification.nlp.ipopt import Ipopt
+from mechsmith.identification.parallel.calibration import choose_configurations, identifiability, joint_rmse
+from mechsmith.identification.parallel.planar_robot import (
     aligned,
     aligned_error,
     calibration_record,

@@ -23,7 +23,7 @@ from mechsmith.identification import (
 )
 from mechsmith.identification.evolution import DifferentialEvolution
 from mechsmith.identification.method import Progress
-from mechsmith.identification.nlp import Ipopt
+from mechsmith.identification.nlp.ipopt import Ipopt
 from mechsmith.symbolic.friction.lugre import make_lugre
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ from mechsmith.codegen.lower import lower
 from mechsmith.codegen.unknowns import eliminate
 from mechsmith.identification.estimate import Estimate
 from mechsmith.identification.identify import identify
-from mechsmith.identification.nlp import Ipopt
+from mechsmith.identification.nlp.ipopt import Ipopt
 from mechsmith.identification.problem import Problem
 from mechsmith.identification.record import Record
 from mechsmith.identification.residuals import EquationError, OutputError

@@ -12,7 +12,7 @@ from mechsmith.codegen.lower import lower
 from mechsmith.codegen.simulator import Simulator
 from mechsmith.identification import LeastSquares, OutputError, Problem, Record, identify
 from mechsmith.identification.excitation import Dwell, Move, Trajectory
-from mechsmith.identification.friction_checks import (
+from mechsmith.identification.friction.checks import (
     Encoder,
     check_encoder,
     check_motion,
@@ -21,11 +21,11 @@ from mechsmith.identification.friction_checks import (
     planned_record,
     position_resolution,
 )
-from mechsmith.identification.friction_plots import plot_hysteresis, plot_over_velocity, plot_residuals
-from mechsmith.identification.friction_validation import Joint, compare_ways, coulomb_values
+from mechsmith.identification.friction.plots import plot_hysteresis, plot_over_velocity, plot_residuals
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
+from mechsmith.identification.friction.validation import Joint, compare_ways, coulomb_values
 from mechsmith.identification.metrics import MetricError
 from mechsmith.identification.problem import ProblemError
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
 from mechsmith.identification.swarm import ParticleSwarm
 from mechsmith.symbolic.friction.lugre import make_lugre
 

@@ -15,14 +15,9 @@ from mechsmith.codegen.simulator import Simulator
 from mechsmith.identification import LeastSquares, OutputError, Problem, Record, identify
 from mechsmith.identification.evolution import DifferentialEvolution
 from mechsmith.identification.excitation import Trajectory
-from mechsmith.identification.method import MethodError
-from mechsmith.identification.metrics import MetricError, max_percentage_error, wape
-from mechsmith.identification.nlp import Ipopt
-from mechsmith.identification.problem import ProblemError
-from mechsmith.identification.readers import ColumnSpec, read_record
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm, LugreStart
-from mechsmith.identification.shape_method import ShapeFactors
-from mechsmith.identification.shape_regressions import (
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm, LugreStart
+from mechsmith.identification.friction.shape_method import ShapeFactors
+from mechsmith.identification.friction.shape_regressions import (
     Windows,
     coulomb_viscous,
     freshness,
@@ -31,6 +26,11 @@ from mechsmith.identification.shape_regressions import (
     starts_from_rest,
     stribeck_shape,
 )
+from mechsmith.identification.method import MethodError
+from mechsmith.identification.metrics import MetricError, max_percentage_error, wape
+from mechsmith.identification.nlp.ipopt import Ipopt
+from mechsmith.identification.problem import ProblemError
+from mechsmith.identification.readers import ColumnSpec, read_record
 from mechsmith.identification.stages import Stages
 from mechsmith.identification.swarm import ParticleSwarm
 from mechsmith.symbolic.friction.lugre import make_lugre

@@ -9,11 +9,11 @@ from mechsmith.codegen.discretise import discretise
 from mechsmith.codegen.lower import lower
 from mechsmith.identification import LinearLeastSquares, OutputError, Problem, Record, identify
 from mechsmith.identification.excitation import Dwell, Move, Trajectory
-from mechsmith.identification.friction_checks import planned_record
+from mechsmith.identification.friction.checks import planned_record
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
 from mechsmith.identification.problem import ProblemError
 from mechsmith.identification.profile import profile_interval
 from mechsmith.identification.search import LeastSquares
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
 from mechsmith.symbolic.friction.lugre import make_lugre
 
 

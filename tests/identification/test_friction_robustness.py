@@ -11,13 +11,13 @@ from mechsmith.codegen.lower import lower
 from mechsmith.codegen.simulator import Simulator
 from mechsmith.identification import LeastSquares, OutputError, Problem, Record, identify
 from mechsmith.identification.excitation import Dwell, Move, Trajectory
-from mechsmith.identification.friction_checks import planned_record
-from mechsmith.identification.friction_signs import check_signs
-from mechsmith.identification.joints import joint_records, split_by_record
+from mechsmith.identification.friction.checks import planned_record
+from mechsmith.identification.friction.joints import joint_records, split_by_record
+from mechsmith.identification.friction.shape_factor import NAMES, FromClosedForm
+from mechsmith.identification.friction.signs import check_signs
 from mechsmith.identification.outliers import without_outliers
 from mechsmith.identification.problem import ProblemError
 from mechsmith.identification.record_checks import RecordError
-from mechsmith.identification.shape_factor import NAMES, FromClosedForm
 from mechsmith.symbolic.friction.lugre import make_lugre
 
 pytestmark = pytest.mark.compiler

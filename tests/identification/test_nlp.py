@@ -31,8 +31,8 @@ from mechsmith.identification import (
     Record,
     identify,
 )
-from mechsmith.identification.nlp import Ipopt
-from mechsmith.identification.transcription import Numeric
+from mechsmith.identification.nlp.ipopt import Ipopt
+from mechsmith.identification.nlp.transcription import Numeric
 from mechsmith.symbolic.friction.lugre import make_lugre
 
 Array = NDArray[np.float64]
@@ -158,8 +158,8 @@ def test_the_hessian_changes_the_way_and_not_the_optimum(
 
 
 def test_the_exact_hessian_of_single_shooting_is_the_derivative_of_the_gradient(systems: Any) -> None:
-    from mechsmith.identification.single_shooting import single_shooting
-    from mechsmith.identification.transcription import Guard
+    from mechsmith.identification.nlp.single_shooting import single_shooting
+    from mechsmith.identification.nlp.transcription import Guard
 
     record = systems.stribeck_record(np.array([10.0, 25.0, 0.05, 12.0]), noise=3.0)
     problem = Problem(systems.stribeck, (record,), free=("fc", "fs", "vs", "fv"), constraints=("fs >= fc",))
@@ -426,7 +426,7 @@ def test_multiple_shooting_decimates(pendulum: CasadiSimulator) -> None:
 
 
 def test_callbacks_keep_their_pattern() -> None:
-    from mechsmith.identification.transcription import Guard
+    from mechsmith.identification.nlp.transcription import Guard
 
     sparsity = casadi.Sparsity.triplet(2, 3, [0, 1, 1], [2, 0, 1])
     dense = np.array([[0.0, 0.0, 5.0], [6.0, 7.0, 0.0]])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mechsmith.codegen.functions import FunctionSet, FunctionSetError
 from mechsmith.codegen.lower import lower
 from mechsmith.codegen.tree import c_files, write_files
-from mechsmith.identification.postures import (
+from mechsmith.identification.parallel.postures import (
     Singularity,
     all_postures,
     canonical_yaw_pitch_roll,

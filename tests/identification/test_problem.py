@@ -395,10 +395,7 @@ def test_norm_has_no_range(scale: float, values: list[float]) -> None:
 
 
 def test_identification_leaves_sympy_alone() -> None:
-    code = (
-        "import sys, mechsmith.identification as m; "
-        "sys.exit('sympy' in sys.modules)"
-    )
+    code = "import sys, mechsmith.identification as m; sys.exit('sympy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.codegen.lower import lower
 from mechsmith.identification.base_parameters import BaseParameters, base_parameters
-from mechsmith.identification.robot_regressor import (
+from mechsmith.identification.serial.regressor import (
     RegressorError,
     inertial_names,
     motion_inputs,

@@ -22,7 +22,7 @@ from mechsmith.identification import (
     Record,
     identify,
 )
-from mechsmith.identification.stiffness_maps import evaluate_poses, reach
+from mechsmith.identification.serial.stiffness_maps import evaluate_poses, reach
 from mechsmith.symbolic.serial.chain import Chain
 from mechsmith.symbolic.serial.contact import make_ball_in_sockets
 from mechsmith.symbolic.serial.kinematics import make_jacobian, make_pose

@@ -11,14 +11,14 @@ from scipy.stats import binom
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.codegen.lower import lower
 from mechsmith.identification import EquationError, LinearLeastSquares, Problem, Record, identify
-from mechsmith.identification.stiffness import (
+from mechsmith.identification.serial.stiffness import (
     errors_by_direction,
     find_undetermined,
     identify_stiffness,
     predict_readings,
     scaled_singular_values,
 )
-from mechsmith.identification.stiffness_plan import (
+from mechsmith.identification.serial.stiffness_plan import (
     Candidates,
     check_plan,
     choose_conditions,
@@ -26,7 +26,7 @@ from mechsmith.identification.stiffness_plan import (
     rope_candidates,
     significant_digits,
 )
-from mechsmith.identification.stiffness_record import (
+from mechsmith.identification.serial.stiffness_record import (
     Gauge,
     StiffnessError,
     gauge_record,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mechsmith.codegen.lower import lower
-from mechsmith.identification.stiffness_maps import (
+from mechsmith.identification.serial.stiffness_maps import (
     Plane,
     SurfaceMap,
     cartesian_stiffness,
@@ -19,7 +19,7 @@ from mechsmith.identification.stiffness_maps import (
     reach,
     stiffness_along,
 )
-from mechsmith.identification.stiffness_record import StiffnessError
+from mechsmith.identification.serial.stiffness_record import StiffnessError
 from mechsmith.symbolic.serial.conditioning import make_conditioning
 from mechsmith.symbolic.serial.irb6700 import make_irb6700_compliance
 from mechsmith.symbolic.serial.kinematics import make_jacobian, make_pose

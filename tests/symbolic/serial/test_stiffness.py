@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from mechsmith.codegen.build import build
 from mechsmith.codegen.lower import lower
 from mechsmith.codegen.unknowns import eliminate
-from mechsmith.identification.stiffness_maps import geometric_change
+from mechsmith.identification.serial.stiffness_maps import geometric_change
 from mechsmith.symbolic.names import ModelError
 from mechsmith.symbolic.serial.chain import Chain, Joint, translation_steps
 from mechsmith.symbolic.serial.equilibrium import make_compensation, make_equilibrium

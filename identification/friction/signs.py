@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mechsmith.identification.friction_checks import Finding, Kind
+from mechsmith.identification.friction.checks import Finding, Kind
+from mechsmith.identification.friction.shape_regressions import Windows
 from mechsmith.identification.record import Record
-from mechsmith.identification.shape_regressions import Windows
 
 # Factors between units that are mixed up, and what to say of them.
 _FACTORS = (

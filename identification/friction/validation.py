@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mechsmith.identification.friction.shape_regressions import Windows, coulomb_viscous, sliding_regression
 from mechsmith.identification.metrics import max_percentage_error, wape
 from mechsmith.identification.problem import ProblemError
 from mechsmith.identification.record import Record
-from mechsmith.identification.shape_regressions import Windows, coulomb_viscous, sliding_regression
 
 if TYPE_CHECKING:
     from mechsmith.codegen.simulator import Simulator

@@ -17,20 +17,20 @@ from mechsmith.codegen import discretise as rules
 from mechsmith.codegen import integrators
 from mechsmith.codegen.discretise import Discretisation
 from mechsmith.identification.method import MethodError
-from mechsmith.identification.motion import (
+from mechsmith.identification.nlp.motion import (
     first_motion,
     placement,
     require_discretisation,
     state_box,
     state_magnitudes,
 )
-from mechsmith.identification.problem import Problem
-from mechsmith.identification.transcription import (
+from mechsmith.identification.nlp.transcription import (
     Transcription,
     parameter_constraints,
     starting_scale,
     symbolic_physical,
 )
+from mechsmith.identification.problem import Problem
 
 Array = NDArray[np.float64]
 STAGES = len(integrators.RADAU_NODES)

@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechsmith.identification.excitation import Trajectory
+from mechsmith.identification.friction.shape_regressions import (
+    LEAST_PEAK,
+    LEAST_SLIDING,
+    Windows,
+    starts_from_rest,
+)
 from mechsmith.identification.problem import Problem, ProblemError
 from mechsmith.identification.record import Record
-from mechsmith.identification.shape_regressions import LEAST_PEAK, LEAST_SLIDING, Windows, starts_from_rest
 from mechsmith.identification.uncertainty import Uncertainty, precision
 
 if TYPE_CHECKING:

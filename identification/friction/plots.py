@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from mechsmith.identification.friction.shape_regressions import Windows, starts_from_rest
 from mechsmith.identification.record import Record
-from mechsmith.identification.shape_regressions import Windows, starts_from_rest
 
 Array = NDArray[np.float64]
 Predictions = Mapping[str, Array]

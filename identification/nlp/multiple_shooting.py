@@ -18,19 +18,18 @@ from mechsmith.codegen.build import CompiledSimulator, build_simulator
 from mechsmith.codegen.discretise import Discretisation, discretise
 from mechsmith.codegen.functions import CasadiEvaluator, FunctionSetError, make_function
 from mechsmith.codegen.simulator import CasadiSimulator, Simulator
-from mechsmith.identification.motion import (
+from mechsmith.identification.nlp.motion import (
     first_motion,
     require_discretisation,
     state_box,
     state_magnitudes,
 )
-from mechsmith.identification.problem import Problem
-from mechsmith.identification.single_shooting import (
+from mechsmith.identification.nlp.single_shooting import (
     Memory,
     cost_derivatives,
     numeric_cost,
 )
-from mechsmith.identification.transcription import (
+from mechsmith.identification.nlp.transcription import (
     Guard,
     Numeric,
     Scale,
@@ -39,6 +38,7 @@ from mechsmith.identification.transcription import (
     starting_scale,
     symbolic_physical,
 )
+from mechsmith.identification.problem import Problem
 
 Array = NDArray[np.float64]
 

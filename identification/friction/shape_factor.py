@@ -10,10 +10,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mechsmith.identification.friction.shape_regressions import (
+    coulomb_viscous,
+    sliding_regression,
+    stribeck_shape,
+)
 from mechsmith.identification.method import Method, MethodError, Solution
 from mechsmith.identification.problem import Problem, ProblemError
 from mechsmith.identification.record import Record
-from mechsmith.identification.shape_regressions import coulomb_viscous, sliding_regression, stribeck_shape
 
 Array = NDArray[np.float64]
 

@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mechsmith.identification.collocation import collocation
 from mechsmith.identification.method import MethodError, Progress, Solution
-from mechsmith.identification.multiple_shooting import multiple_shooting
+from mechsmith.identification.nlp.collocation import collocation
+from mechsmith.identification.nlp.multiple_shooting import multiple_shooting
+from mechsmith.identification.nlp.single_shooting import has_exact_hessian, single_shooting
+from mechsmith.identification.nlp.transcription import Guard, Transcription, run
 from mechsmith.identification.problem import Problem
-from mechsmith.identification.single_shooting import has_exact_hessian, single_shooting
-from mechsmith.identification.transcription import Guard, Transcription, run
 
 Array = NDArray[np.float64]
 Formulation = Literal["single_shooting", "multiple_shooting", "collocation"]

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification.method import MethodError
-from mechsmith.identification.problem import Problem
-from mechsmith.identification.transcription import (
+from mechsmith.identification.nlp.transcription import (
     Guard,
     Numeric,
     Transcription,
@@ -17,6 +16,7 @@ from mechsmith.identification.transcription import (
     starting_scale,
     symbolic_physical,
 )
+from mechsmith.identification.problem import Problem
 
 Array = NDArray[np.float64]
 

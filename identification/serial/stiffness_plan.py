@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification.record import Record
-from mechsmith.identification.stiffness import find_undetermined
-from mechsmith.identification.stiffness_record import (
+from mechsmith.identification.serial.stiffness import find_undetermined
+from mechsmith.identification.serial.stiffness_record import (
     Gauge,
     StiffnessError,
     gauge_record,

@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from mechsmith.codegen.functions import FunctionSet
 from mechsmith.identification.metrics import wape
 from mechsmith.identification.record import Record
-from mechsmith.identification.stiffness_record import (
+from mechsmith.identification.serial.stiffness_record import (
     AFTER,
     READING,
     Regressor,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechsmith.codegen.functions import FunctionSet
-from mechsmith.identification.stiffness_record import StiffnessError
+from mechsmith.identification.serial.stiffness_record import StiffnessError
 
 Array = NDArray[np.float64]
 Which = Literal["smallest", "largest"]

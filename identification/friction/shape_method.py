@@ -10,12 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mechsmith.identification.layout import Arguments
-from mechsmith.identification.method import MethodError, Progress, Solution, require_rng
-from mechsmith.identification.norms import norm
-from mechsmith.identification.problem import Problem
-from mechsmith.identification.shape_factor import FRESH_SHARE, NAMES, lugre_force
-from mechsmith.identification.shape_regressions import (
+from mechsmith.identification.friction.shape_factor import FRESH_SHARE, NAMES, lugre_force
+from mechsmith.identification.friction.shape_regressions import (
     Windows,
     coulomb_viscous,
     freshness,
@@ -24,6 +20,10 @@ from mechsmith.identification.shape_regressions import (
     starts_from_rest,
     stribeck_shape,
 )
+from mechsmith.identification.layout import Arguments
+from mechsmith.identification.method import MethodError, Progress, Solution, require_rng
+from mechsmith.identification.norms import norm
+from mechsmith.identification.problem import Problem
 from mechsmith.identification.swarm import ParticleSwarm
 
 Array = NDArray[np.float64]

@@ -1,0 +1,1 @@
+"""Parallel robots: postures, self-calibration, and the planar robot's records."""

@@ -1,0 +1,1 @@
+"""Serial robots: joint stiffness from deflections, where to measure it, maps of it, and regressors of dynamics."""
