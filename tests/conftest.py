@@ -1,8 +1,13 @@
 """Options and fixtures shared by all tests."""
 
+import os
 from pathlib import Path
 
 import pytest
+
+# Tests run one process a core; threads of linear algebra beside them only get in each other's way.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 REFERENCE = Path(__file__).parent / "reference"
 
