@@ -193,20 +193,30 @@ def _generate(
     if compiler is None:
         tell("There is no C compiler: the C stays as it is, and simulations go on in CasADi.")
         return
-    tell(f"Compiled by {compiler}, against its test vectors: {_run_test(generated, compiler)}")
+    tell(f"Compiled by {compiler}, against its test vectors: {_run_test(generated.resolve(), compiler)}")
 
 
 def _run_test(generated: Path, compiler: str) -> str:
-    """Compile and run the generated test program; return its last line."""
+    """Compile and run the generated test program; return its last line.
+
+    Raises
+    ------
+    BuildError, ArithmeticError
+        If it does not compile, or a value is off: then nothing that follows is worth anything.
+    """
     program = generated / "joint_test"
     flags = ("-std=c99", "-O2", "-Wall", "-Wextra", "-pedantic")
     command = [compiler, *flags, "-o", str(program), "joint_test.c", "joint.c", "-lm"]
     made = subprocess.run(command, cwd=generated, capture_output=True, text=True, check=False)
     if made.returncode:
-        return f"it failed: {made.stderr.strip().splitlines()[0]}"
-    done = subprocess.run([str(program.resolve())], capture_output=True, text=True, check=False)
+        raise build.BuildError(
+            f"{compiler} refused the generated C in {generated}:\n{made.stderr.strip()[-2000:]}"
+        )
+    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     last = (done.stdout.strip().splitlines() or ["no output"])[-1]
-    return last if done.returncode == 0 else f"FAILED: {last}"
+    if done.returncode:
+        raise ArithmeticError(f"the generated C in {generated} fails its test vectors: {last}")
+    return last
 
 
 def _write_logs(folder: Path, functions: FunctionSet, seed: int, tell: Callable[[str], None]) -> None:

@@ -86,7 +86,7 @@ def load_model(name_or_path: str) -> Model:
         return make_model(name_or_path)
     except ModelError:
         raise
-    except Exception as error:  # a user's function may raise anything
+    except (Exception, SystemExit) as error:  # a user's function may raise anything
         raise InputError(f"model {name_or_path!r} can't be made: {type(error).__name__}: {error}") from error
 
 

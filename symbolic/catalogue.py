@@ -156,7 +156,7 @@ def _load(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except ModelError:
         raise
-    except Exception as error:  # whatever a user's file raises is told with the file's name
+    except (Exception, SystemExit) as error:  # whatever a user's file raises is told with the file's name
         del sys.modules[spec.name]
         raise ModelError(
             f"file {str(path)!r} fails when it is loaded: {type(error).__name__}: {error}"

@@ -107,3 +107,10 @@ def test_a_file_that_will_not_do(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text("1 / 0\n")
     with pytest.raises(ModelError, match="ZeroDivisionError"):
         make_model(f"{tmp_path / 'failing.py'}:make")
+
+
+def test_a_file_that_exits_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "leaves.py"
+    path.write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(ModelError, match="SystemExit"):
+        make_model(f"{path}:make")
