@@ -126,11 +126,25 @@ def read_parameters(path: Path, functions: "FunctionSet") -> "tuple[dict[str, fl
                 f"{path} is an estimate of {estimate.model!r}; {functions.name!r} has no parameter "
                 f"{', '.join(map(repr, strangers))}. It has: {', '.join(labels) or 'none'}."
             )
-        return known, estimate
+        return within_bounds(path, functions, known), estimate
     units = units_by_name(functions, "p")
     for name in data:
         if name not in units:
             raise InputError(
                 f"{path}: {functions.name!r} has no parameter {name!r}. It has: {', '.join(labels) or 'none'}."
             )
-    return {name: number(value, units[name], f"{path}: {name}") for name, value in data.items()}, None
+    found = {name: number(value, units[name], f"{path}: {name}") for name, value in data.items()}
+    return within_bounds(path, functions, found), None
+
+
+def within_bounds(path: Path, functions: "FunctionSet", values: dict[str, float]) -> dict[str, float]:
+    """Return the values, or raise `InputError` naming the first that is outside its parameter's bounds."""
+    for variable in functions.parameters:
+        for label in variable.labels:
+            value = values.get(label, variable.lower)
+            if not variable.lower <= value <= variable.upper:
+                raise InputError(
+                    f"{path}: {label} is {value}, allowed is {variable.lower} to {variable.upper} {variable.unit[0]}. "
+                    "Correct the value, or the bounds of the model."
+                )
+    return values

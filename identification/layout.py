@@ -176,7 +176,12 @@ def known_value(
         If it is neither fixed, measured nor nominal.
     """
     if slot.name in fixed:
-        return float(fixed[slot.name])  # type: ignore[arg-type]
+        value = float(fixed[slot.name])  # type: ignore[arg-type]
+        if not slot.lower <= value <= slot.upper:
+            raise ProblemError(
+                f"problem: fixed[{slot.name!r}] is {value}, allowed is {slot.lower} to {slot.upper}. Fix it within its bounds."
+            )
+        return value
     if slot.name in measured and slot.record is not None:
         column = slot.base.split(":", 1)[1]
         record = records[slot.record]

@@ -4,6 +4,7 @@
 states. Both are linear in the difference afterwards: filtered alike on both sides, divided by the noise.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -14,9 +15,11 @@ from scipy.interpolate import PchipInterpolator
 
 from mechsmith.codegen.functions import FunctionSet, FunctionSetError
 from mechsmith.identification.comparison import record_columns
+from mechsmith.identification.consistency import integral_mismatch
 from mechsmith.identification.layout import Arguments, ProblemError
 from mechsmith.identification.preprocessing import Decimation
 from mechsmith.identification.record import Record
+from mechsmith.identification.record_checks import RecordWarning
 
 if TYPE_CHECKING:
     from mechsmith.codegen.simulator import Simulator
@@ -170,7 +173,23 @@ class OutputError:
                 "(mechsmith.codegen.discretise), or use EquationError for outputs without states."
             )
         samples = record_columns(record, system.samples, f"the simulator of {system.functions.name!r}")
+        check_integrals(record, system)
         return _Simulated(system, record, rows, delayed, samples)
+
+
+def check_integrals(record: Record, system: "Simulator") -> None:
+    """Raise `ProblemError` where a column and its logged integral differ by a factor of units or a sign, and warn of any other.
+
+    Both go into the reconstruction between samples: a simulation would follow neither.
+    """
+    for rate, variable in system.functions.integrals:
+        if variable.name not in system.samples:
+            continue
+        mismatch = integral_mismatch(record, rate, variable.name)
+        if mismatch is not None and mismatch.cause:
+            raise ProblemError(f"problem: record {record.source!r}: {mismatch.message}")
+        if mismatch is not None:
+            warnings.warn(f"record {record.source!r}: {mismatch.message}", RecordWarning, stacklevel=2)
 
 
 def functions_of(system: "FunctionSet | Simulator") -> FunctionSet:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy
 import typer
 
-from mechsmith.codegen.files import write_text
+from mechsmith.codegen.files import write_text, writing
 from mechsmith.commands import common
 from mechsmith.commands.columns import (
     Columns,
@@ -45,6 +45,7 @@ def simulate(
     Exit code 1 when the simulation fails; nothing is written then.
     """
     from mechsmith.codegen.lower import lower
+    from mechsmith.identification.residuals import check_integrals
     from mechsmith.systems import IntegratorChoice, load_model, make_simulator
 
     if output.suffix not in (".csv", ".npz"):
@@ -56,6 +57,7 @@ def simulate(
         bar.add_task(f"simulating {functions.name}")
         simulator, how = make_simulator(functions, choice)
         record = read_columns(functions, data, simulator.samples, time, sample_period, column or [])
+        check_integrals(record, simulator)
         starts = initial_states(functions, initial or [])
         x0, d0 = (functions.vector(argument, starts[argument]) for argument in ("x", "d"))
         samples = numpy.column_stack([record[name] for name in simulator.samples])
@@ -89,11 +91,6 @@ def _write(path: Path, record: "Record", columns: "list[tuple[str, numpy.ndarray
         lines = [",".join(names), *(",".join(map(repr, row)) for row in rows)]
         write_text(path, "\n".join(lines) + "\n")
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}.part.npz")
-    try:
-        arrays: dict[str, Any] = {"time": record.time, **dict(columns)}
-        numpy.savez(part, **arrays)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    arrays: dict[str, Any] = {"time": record.time, **dict(columns)}
+    with writing(path) as stream:
+        numpy.savez(stream, **arrays)

@@ -293,6 +293,13 @@ def _start(source: ProblemSource, problem: Problem) -> dict[str, float]:
                 f"[problem.start]: {name!r} is not free.{nearest(name, known)} Free: {', '.join(problem.names)}."
             )
     given = _numbers(source.start, slot_units(problem.functions), "[problem.start]")
+    for slot in problem.slots:
+        for name in (slot.name, slot.base):
+            if name in given and not slot.lower <= given[name] <= slot.upper:
+                raise StudyError(
+                    f"[problem.start]: {name} is {given[name]}, allowed is {slot.lower} to {slot.upper}. "
+                    "Start within the bounds, or give others in [problem.bounds]."
+                )
     if source.lugre_start is None:
         return given
     lugre = source.lugre_start

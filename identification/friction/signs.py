@@ -2,19 +2,10 @@
 
 import numpy as np
 
+from mechsmith.identification.consistency import integral_mismatch
 from mechsmith.identification.friction.checks import Finding, Kind
 from mechsmith.identification.friction.shape_regressions import Windows
 from mechsmith.identification.record import Record
-
-# Factors between units that are mixed up, and what to say of them.
-_FACTORS = (
-    (180.0 / np.pi, "degrees where radians are declared"),
-    (np.pi / 180.0, "radians where degrees are declared"),
-    (1000.0, "thousandths of the declared unit"),
-    (0.001, "a thousand of the declared unit"),
-    (60.0 / (2.0 * np.pi), "revolutions per minute where rad/s are declared"),
-)
-NEAR = 0.05  # relative: a factor this near to a known one is taken for it, one this near to 1 for right
 
 
 def check_signs(
@@ -62,24 +53,8 @@ def check_signs(
 
 
 def _against_position(record: Record, velocity: str, position: str) -> list[Finding]:
-    v, q = record[velocity], record[position]
-    travelled = 0.5 * (v[1:] + v[:-1]) * np.diff(record.time)
-    moved = np.diff(q)
-    total = float(moved @ moved)
-    if total == 0.0:
+    mismatch = integral_mismatch(record, velocity, position)
+    if mismatch is None:
         return []
-    ratio = float(travelled @ moved) / total
-    told = ""
-    if abs(ratio - 1.0) <= NEAR:
-        return []
-    if abs(ratio + 1.0) <= NEAR:
-        told = "the sign of one of them is wrong"
-    for factor, meaning in _FACTORS:
-        if abs(abs(ratio) / factor - 1.0) <= NEAR:
-            told = f"it looks like {meaning}"
-    kind: Kind = "sign" if ratio < 0.0 else "unit"
-    message = (
-        f"the integral of {velocity!r} is {ratio:.4g} times the change of {position!r}"
-        f"{f': {told}' if told else ''}. Mend the record."
-    )
-    return [Finding(kind, True, ("s0", "s1", "v0", "vd", "a2", "a3"), message)]
+    kind: Kind = "sign" if mismatch.ratio < 0.0 else "unit"
+    return [Finding(kind, True, ("s0", "s1", "v0", "vd", "a2", "a3"), mismatch.message)]

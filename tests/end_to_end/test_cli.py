@@ -241,3 +241,13 @@ def test_every_public_name_is_there() -> None:
         assert getattr(mechsmith, name) is not None
     with pytest.raises(AttributeError, match="nothing"):
         _ = mechsmith.nothing
+
+
+def test_parameters_outside_their_bounds_are_refused(cli: Cli, tmp_path: Path) -> None:
+    parameters, log = tmp_path / "negative.toml", tmp_path / "log.csv"
+    parameters.write_text("s0 = -5.0\n")
+    log.write_text("time,velocity,position\n0.0,0.0,0.0\n0.001,0.1,0.00005\n")
+    result = cli("simulate", "lugre", log, "--parameters", parameters, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 2
+    assert "s0 is -5.0, allowed is 1e-06 to inf" in " ".join(result.stderr.split())
+    assert not (tmp_path / "out.csv").exists()
