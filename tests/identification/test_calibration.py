@@ -260,9 +260,11 @@ def test_errors_say_what_is_allowed(misfit: FunctionSet, data: Any) -> None:
     with pytest.raises(ProblemError, match="do not determine the parameters"):
         choose_configurations(rows, 5)
     record = calibration_record(np.array(data["sets"]["circle"]["q_measured_noise_free"]), LEFT)
-    far = dataclasses.replace(problem(misfit, record), fixed={**FROZEN, "base_2_y": 3.0})
+    apart = calibration_record(np.full((20, 3), np.deg2rad([180.0, -60.0, 60.0])), LEFT)  # arms point away from each other
     with pytest.raises(ProblemError, match="Jacobian is not finite"):
-        identifiability(far)
+        identifiability(problem(misfit, apart))
+    with pytest.raises(ProblemError, match=r"fixed\['base_2_y'\] is 3.0, allowed is -0.02 to 0.02"):
+        dataclasses.replace(problem(misfit, record), fixed={**FROZEN, "base_2_y": 3.0})
 
 
 def test_ipopt_finds_what_least_squares_find(data: Any) -> None:
