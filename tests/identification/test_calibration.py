@@ -260,7 +260,9 @@ def test_errors_say_what_is_allowed(misfit: FunctionSet, data: Any) -> None:
     with pytest.raises(ProblemError, match="do not determine the parameters"):
         choose_configurations(rows, 5)
     record = calibration_record(np.array(data["sets"]["circle"]["q_measured_noise_free"]), LEFT)
-    apart = calibration_record(np.full((20, 3), np.deg2rad([180.0, -60.0, 60.0])), LEFT)  # arms point away from each other
+    apart = calibration_record(
+        np.full((20, 3), np.deg2rad([180.0, -90.0, 90.0])), LEFT
+    )  # arms point away from each other
     with pytest.raises(ProblemError, match="Jacobian is not finite"):
         identifiability(problem(misfit, apart))
     with pytest.raises(ProblemError, match=r"fixed\['base_2_y'\] is 3.0, allowed is -0.02 to 0.02"):
