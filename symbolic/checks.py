@@ -1,7 +1,7 @@
 """What is checked of a model when it is built, other than dimensions."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -9,11 +9,35 @@ from sympy.core.function import AppliedUndef
 from mechsmith.symbolic import graph
 from mechsmith.symbolic.model import ROLES, Equation, Model
 from mechsmith.symbolic.names import ModelError
-from mechsmith.symbolic.quantity import leaf_name
+from mechsmith.symbolic.quantity import Quantity, leaf_name
 
 
 class ModelWarning(UserWarning):
     """A model that is well formed and may still not be what its author wants."""
+
+
+def check_types(model: Model) -> None:
+    """Raise `ModelError` where a field holds something else than it should, before anything else is looked at."""
+    if not isinstance(model.name, str):
+        raise ModelError(f"model: name is {model.name!r}. Give text.")
+    for field in (*ROLES, "crossings", "identities", "references"):
+        value = getattr(model, field)
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise ModelError(
+                f"model {model.name!r}: {field} is {value!r}. Give a tuple; one of one has a comma: (x,)."
+            )
+    for field in ("definitions", "derivatives", "updates", "constraints", "outputs", "integrals"):
+        if not isinstance(getattr(model, field), Mapping):
+            raise ModelError(
+                f"model {model.name!r}: {field} is {getattr(model, field)!r}. Give a mapping {{quantity: expression}}."
+            )
+    for field in (*ROLES, "definitions", "outputs"):
+        for quantity in getattr(model, field):
+            if not isinstance(quantity, Quantity):
+                raise ModelError(
+                    f"model {model.name!r}: {field} holds {quantity!r}, a {type(quantity).__name__}. "
+                    f"Give a Quantity, which has a unit: Quantity({str(quantity)!r}, unit)."
+                )
 
 
 def check_model(model: Model) -> None:

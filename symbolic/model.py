@@ -108,9 +108,10 @@ class Model:
     references: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from mechsmith.symbolic.checks import check_model
+        from mechsmith.symbolic.checks import check_model, check_types
         from mechsmith.symbolic.dimensions import check_dimensions
 
+        check_types(self)
         for role in (*ROLES, "crossings", "identities", "references"):
             object.__setattr__(self, role, tuple(getattr(self, role)))
         identifier(self.name)

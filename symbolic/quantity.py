@@ -48,6 +48,7 @@ class Quantity:
     def __post_init__(self) -> None:
         object.__setattr__(self, "symbol", _as_leaf(self.symbol))
         identifier(self.name)
+        self._check_types()
         if any(size < 1 for size in self.shape) or len(self.shape) > 2:
             raise ModelError(
                 f"quantity {self.name!r}: shape {self.shape} is not allowed. Use (), (n,) or (rows, columns), n >= 1."
@@ -57,6 +58,31 @@ class Quantity:
                 f"quantity {self.name!r}: {len(self.unit)} units for shape {self.shape}. Give one unit, or one for each row."
             )
         self._check_bounds()
+
+    def _check_types(self) -> None:
+        units = self.unit if isinstance(self.unit, tuple) else (self.unit,)
+        if not all(isinstance(unit, str) for unit in units):
+            raise ModelError(
+                f"quantity {self.name!r}: unit is {self.unit!r}. Give text such as 'N*m/rad' ('' where there is none), "
+                "or with a shape a tuple of such texts, one for each row."
+            )
+        if not isinstance(self.shape, tuple) or not all(isinstance(size, int) for size in self.shape):
+            raise ModelError(
+                f"quantity {self.name!r}: shape is {self.shape!r}. Give a tuple such as () or (3,)."
+            )
+        for field in ("nominal", "lower", "upper"):
+            value = getattr(self, field)
+            if value is None and field == "nominal":
+                continue
+            try:
+                number = float(value) if not isinstance(value, str) else None
+            except TypeError:
+                number = None
+            if number is None:
+                raise ModelError(
+                    f"quantity {self.name!r}: {field} is {value!r}. Give a number in {self.unit!r}."
+                )
+            object.__setattr__(self, field, number)
 
     def _check_bounds(self) -> None:
         for field in ("nominal", "lower", "upper"):

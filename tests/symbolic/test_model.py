@@ -77,6 +77,11 @@ def test_the_message_of_the_design() -> None:
         ({"outputs": {Quantity("encoder", "m"): "position"}}, "'position' is not an expression"),
         ({"outputs": {Quantity("encoder", "m", shape=(2,)): [position]}}, "got 1 expressions for shape"),
         ({"name": "3"}, "name '3' can't become an identifier"),
+        ({"name": 3}, "name is 3. Give text"),
+        ({"states": (position, velocity)}, "states holds position, a Symbol. Give a Quantity"),
+        ({"inputs": Quantity(force, "N")}, "inputs is Quantity.*Give a tuple"),
+        ({"outputs": {"encoder": position}}, "outputs holds 'encoder', a str. Give a Quantity"),
+        ({"derivatives": [velocity]}, "derivatives is .*Give a mapping"),
     ],
 )
 def test_what_is_not_well_formed_is_refused(changed: dict[str, object], message: str) -> None:
@@ -98,11 +103,15 @@ def test_discrete_states_need_a_sample_time() -> None:
         ({"upper": float("nan")}, "upper is NaN"),
         ({"shape": (0,)}, r"shape \(0,\) is not allowed"),
         ({"shape": (2, 2, 2)}, "is not allowed"),
+        ({"shape": 3}, r"shape is 3. Give a tuple such as \(\) or \(3,\)"),
+        ({"nominal": "1"}, "nominal is '1'. Give a number in 'm'"),
+        ({"lower": None}, "lower is None. Give a number in 'm'"),
+        ({"unit": 3}, "unit is 3. Give text such as"),
     ],
 )
 def test_bounds_and_shapes(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ModelError, match=f"quantity 'x': .*{message}"):
-        Quantity("x", "m", **arguments)  # type: ignore[arg-type]
+        Quantity(**{"symbol": "x", "unit": "m", **arguments})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["", " ", "1x", "???", "2", "+"])
