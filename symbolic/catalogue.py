@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from mechsmith.symbolic.control.emps_controller import make_emps_controller
+from mechsmith.symbolic.control.friction_compensation import make_friction_compensation
 from mechsmith.symbolic.drive.closed_loop import make_emps_closed_loop
 from mechsmith.symbolic.drive.emps import make_axis, make_emps_asymmetric, make_emps_axis, make_emps_static
 from mechsmith.symbolic.drive.emps_lugre import make_emps_lugre
@@ -70,6 +71,7 @@ CATALOGUE: Mapping[str, Callable[[], Model]] = MappingProxyType(
         "emps_controller": make_emps_controller,
         "emps_lugre": make_emps_lugre,
         "emps_lugre_closed_loop": make_emps_lugre_closed_loop,
+        "friction_compensation": make_friction_compensation,
         "lugre": make_lugre,
         "lugre_asymmetric": make_lugre_asymmetric,
         "lugre_constant": make_lugre_constant,
